@@ -283,7 +283,7 @@ def contrast(*colors: str) -> float:
 
 
 @pytest.mark.parametrize("theme", [0, 1])
-def test_colours_can_be_read(theme: int) -> None:
+def test_colours_can_be_read(store: Store, theme: int) -> None:
     """WCAG's 4.5 for text, 3 for marks."""
     css = (HTML / "palette.css").read_text()
     blocks = re.findall(r"\{([^{}]*--page:[^{}]*)\}", css)
@@ -291,11 +291,12 @@ def test_colours_can_be_read(theme: int) -> None:
     for name in ("ink", "soft", "accent", "held", "failed", "warning"):
         assert contrast(colors[name], colors["card"]) >= 4.5, name
         assert contrast(colors[name], colors["page"]) >= 4.5, name
-    script = (HTML / "script/theme.js").read_text()
-    palettes = re.findall(r"(?:light|dark): \[((?:\"#[0-9A-F]{6}\"(?:, )?)+)\]", script)
-    palette = re.findall(r"#[0-9A-F]{6}", palettes[theme])
-    assert len(palette) == 8
-    assert all(contrast(color.lower(), colors["card"]) >= 3 for color in palette)
+    html = page(many(store, 1, bad=1))
+    styles = re.findall(r"--drive: (#\w{6}); --drive-text: (#\w{6})", html)
+    assert len(styles) > 18
+    for mark, text in styles[9 * theme : 9 * theme + 9]:
+        assert contrast(mark.lower(), colors["card"]) >= 3, mark
+        assert contrast(text.lower(), colors["card"]) >= 4.5, text
 
 
 def test_the_licences_are_of_the_versions_that_are_bundled() -> None:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ioplan.results.report.blocks import Bar, Bars
+from ioplan.results.report.html.palette import GREY, color_of
 
 FULL_PERCENT = 100.0
 MOST_STRETCH = 3.0
 """A limit further away than so many times the longest bar has no tick."""
-COLORS = 8
-"""Drives with a colour of their own; the others are grey."""
 
 
 class DrawnBar(Struct, frozen=True):
@@ -51,8 +50,7 @@ def drawn_card(block: Bars, labels: Sequence[str]) -> Card:
 
 def color_class(label: str, labels: Sequence[str]) -> str:
     """The class of a drive's colour, the same on the whole page."""
-    place = labels.index(label) if label in labels else COLORS
-    return f"drive-{place}" if place < COLORS else "drive-other"
+    return color_of(labels).get(label, GREY).name
 
 
 def _drawn(bar: Bar, labels: Sequence[str], scale: float) -> DrawnBar:

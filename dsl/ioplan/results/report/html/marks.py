@@ -7,11 +7,6 @@ from typing import Any
 from ioplan.results.report.documents import FAILED, ChartSpec
 from ioplan.results.report.html.overlays import TIP, Spec, role
 
-SHAPES = (
-    *("circle", "square", "triangle-up", "cross", "diamond"),
-    *("triangle-down", "triangle-right", "triangle-left"),
-)
-"""As many as there are colours."""
 DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
 """One for each of MOST_DASHES; a sample of each has to fit into a legend."""
 SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
@@ -68,9 +63,6 @@ def shape(picture: ChartSpec) -> Spec:
         return {}
     column = picture.frame.column(key)
     scale: Spec = {"domain": list(column.order)}
-    if len(column.order) > len(SHAPES):  # where colours begin again, the next shape
-        rounds = (number // len(SHAPES) for number in range(len(column.order)))
-        scale["range"] = [SHAPES[round % len(SHAPES)] for round in rounds]
     named = key == picture.channels.panel
     legend = None if named else {"title": column.title}
     return {

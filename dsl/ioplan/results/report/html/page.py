@@ -30,6 +30,7 @@ from ioplan.results.report.first_screen import (
     TALL,
 )
 from ioplan.results.report.html.cards import color_class, drawn_card
+from ioplan.results.report.html.palette import color_css
 from ioplan.results.report.html.payload import (
     about_json,
     has_many_series,
@@ -225,7 +226,7 @@ def _environment() -> Environment:
 
 
 def _style() -> str:
-    return "\n" + _read("palette.css") + _read("page.css")
+    return "\n" + _read("palette.css") + color_css() + _read("page.css")
 
 
 def _library() -> str:

@@ -19,6 +19,7 @@ from ioplan.results.report.documents import (
     Frame,
     Value,
 )
+from ioplan.results.report.html.palette import COLORS, GREY
 from ioplan.results.report.html.spec import Spec, spec
 from ioplan.results.report.html.spread import spread_layers, with_median
 
@@ -103,7 +104,9 @@ def about_json(document: Document) -> str:
     """What all pictures of the page have in common, and where they come from."""
     sources = [asdict(source) for source in document.sources]
     named = {"plan": document.screen.title, "caveat": document.screen.badge}
-    return safe({**named, "sources": sources})
+    colors = [one._asdict() for one in COLORS]
+    palette = {"colors": colors, "grey": GREY._asdict()}
+    return safe({**named, "sources": sources, "palette": palette})
 
 
 def safe(value: Any) -> str:

@@ -91,12 +91,21 @@ const lettered = (chart, spec) => {
   }
 };
 
-// Colours that mean something are given for a light ground.
-const colored = (spec, name) => {
-  if (name !== "dark") return;
-  for (const { encoding } of inner(spec).layer) {
-    const scale = encoding?.color?.scale;
-    if (scale?.range) scale.range = scale.range.map((color) => ON_DARK[color] ?? color);
+// Colours that mean something are given for a light ground; a series has its own.
+const colored = (chart, spec, name) => {
+  const { encoding: shared, layer } = inner(spec);
+  const column = chart.columns.find(({ key }) => key === seriesKey(chart));
+  const domain = (chart.mode === "spread" ? chart.named : column?.order) ?? [];
+  const styles = domain.map((text) => styleOf(column, text));
+  for (const { encoding } of [{ encoding: shared }, ...layer]) {
+    const { color, shape } = encoding ?? {};
+    if (name === "dark" && color?.scale?.range) {
+      color.scale.range = color.scale.range.map((one) => ON_DARK[one] ?? one);
+    }
+    if (color?.type === "nominal" && ["series", column?.key].includes(color.field)) {
+      color.scale = { domain, range: styles.map((one) => one[name]) };
+    }
+    if (shape) shape.scale = { domain, range: styles.map((one) => one.shape) };
   }
 };
 
@@ -114,10 +123,10 @@ const specOf = (chart, width, name) => {
   sized(chart, spec, width);
   lettered(chart, spec);
   based(chart, spec);
-  colored(spec, name);
   spec.params.push({ name: "ink", value: INK[name] }, { name: "alarm", value: ALARM[name] });
   spec.datasets = { rows: zoomed(chart, drawnRows(chart)) };
   zoomedAxis(chart, spec);
+  colored(chart, spec, name);
   unlisted(chart, spec);
   spec.spacing = PANEL_GAP;
   if (chart.channels.panel && !spec.resolve.scale) {

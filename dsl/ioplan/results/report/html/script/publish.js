@@ -12,8 +12,6 @@ const MOST_SOURCES = 4;
 const PANEL_FRAME = 90; // name, axis, gap
 const PICTURE_SCALE = 2; // pixels of a PNG for each of the picture
 
-const about = read("about");
-
 const ruler = document.createElement("canvas").getContext("2d");
 
 const fitting = (text, size, room) => {

@@ -2,6 +2,7 @@
 
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
+const about = read("about"); // what all charts have in common
 const known = new Map(); // charts by the id of their data
 const hidden = new Set(); // the labels of sessions that are not shown
 

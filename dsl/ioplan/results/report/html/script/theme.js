@@ -1,11 +1,15 @@
-// Colours that the colour-blind can tell apart: after Okabe and Ito, for either ground.
+// Colours and markers: those of `palette.py`, the same for a drive in every chart.
 
-const CATEGORY = {
-  light: ["#0072B2", "#D55E00", "#008F68", "#B8578F", "#9A7400", "#1F94D2", "#6A3D9A", "#555555"],
-  dark: ["#56B4E9", "#FF9E57", "#2FCFA0", "#F0A3CF", "#F0E442", "#9DB7FF", "#C9A0FF", "#C8C8C8"],
-};
-const ON_DARK = {
-  "#0072B2": "#7CC0FF", "#D55E00": "#FF9E57", "#009E73": "#2FCFA0", "#CC79A7": "#F0A3CF",
+const { colors: COLORS, grey: GREY } = about.palette;
+const STYLES = new Map(about.sources.map(({ label }, i) => [label, COLORS[i] ?? GREY]));
+const ON_DARK = Object.fromEntries(COLORS.map(({ light, dark }) => [light, dark]));
+
+// A drive has its own; other texts have them in their order, and then with other markers.
+const styleOf = ({ title, order }, text) => {
+  if (title === "session" && STYLES.has(text)) return STYLES.get(text);
+  const at = order.indexOf(text);
+  const { shape } = COLORS[(at + Math.floor(at / COLORS.length)) % COLORS.length];
+  return { ...COLORS[at % COLORS.length], shape };
 };
 const INK = { light: "#16202c", dark: "#e7ecf2" };
 const ALARM = { light: "#b3261e", dark: "#ff9a90" }; // as the page marks what failed
@@ -28,11 +32,11 @@ const config = (name, width, columns) => ({
   background: null,
   font: FONT,
   view: { stroke: null },
-  mark: { color: CATEGORY[name][0] },
+  mark: { color: COLORS[0][name] },
   text: { color: INK[name] },
   rule: { color: INK[name] },
   range: {
-    category: CATEGORY[name],
+    category: COLORS.map((one) => one[name]),
     ordinal: { scheme: "viridis", extent: RAMP[name] },
     ramp: { scheme: "viridis" },
     heatmap: { scheme: "viridis" },
