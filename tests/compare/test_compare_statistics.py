@@ -16,13 +16,14 @@ from ioplan.core.statistics.student_t import quantile, tail
 from ioplan.language import Metric
 from ioplan.records import Session
 from ioplan.results.compare import MetricNoise
-from ioplan.results.compare.call import (
-    KNOWN,
-    NOTHING_TO_LEARN_FROM,
-    calls,
+from ioplan.results.compare.decision import (
+    FEWEST_KNOWN,
+    MAYBE_OUTLIER,
+    UNKNOWN_NOISE,
+    decide,
     hochberg,
     holm,
-    rank_chance,
+    rank_p_value,
 )
 from ioplan.results.compare.estimate import (
     Aim,
@@ -31,7 +32,7 @@ from ioplan.results.compare.estimate import (
     MetricTable,
     sessions_needed,
 )
-from ioplan.results.compare.wording import units
+from ioplan.results.compare.judge import units
 
 T_975 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
@@ -81,10 +82,12 @@ def test_more_history_finds_more_with_one_session_a_side() -> None:
     found = {}
     for earlier in (5, 10, 20):
         design = alternating(1, earlier)
-        calls = [judged(world, design, seed, loss)[0].all for seed in range(40)]
-        off = [one for one in calls if one and one.word in ("different", "suspected")]
+        decided = [judged(world, design, seed, loss)[0].common for seed in range(40)]
+        off = [
+            one for one in decided if one and one.outcome in ("different", "suspected")
+        ]
         found[earlier] = len(off)
-        assert {one.word == "suspected" for one in off} == {earlier < KNOWN}
+        assert {one.outcome == "suspected" for one in off} == {earlier < FEWEST_KNOWN}
     assert found[5] < found[10] < found[20] and found[20] >= 34
 
 
@@ -118,7 +121,7 @@ def test_ranks_are_as_all_orders_say(m: int, n: int) -> None:
         least = min(count, m * n - count)
         expected = sum(other <= least for other in inverted) / len(orders)
         new = [float(a) for a in range(m + n) if a not in one]
-        assert rank_chance([*map(float, one)], new) == pytest.approx(expected)
+        assert rank_p_value([*map(float, one)], new) == pytest.approx(expected)
 
 
 # what sessions count for, and how many are needed
@@ -153,7 +156,7 @@ def test_as_many_sessions_as_are_needed_are_enough() -> None:
     assert each
     world = World(cells=2, metrics=1)
     found = [judged(world, alternating(each), seed, {0: -0.12}) for seed in range(100)]
-    assert sum(one[0].cells[0].word == "different" for one in found) >= 90
+    assert sum(one[0].cells[0].outcome == "different" for one in found) >= 90
 
 
 # whole comparisons
@@ -186,35 +189,39 @@ def test_noise_is_no_difference(kind: str, design: Design, shared: float) -> Non
 def test_a_common_loss_is_found(design: Design) -> None:
     """5 %, of sessions that differ by 2 % in each cell, three a side."""
     loss = dict.fromkeys(range(20), -0.05)
-    found = [judged(World(), design, seed, loss)[0].all for seed in range(40)]
-    assert sum(one is not None and one.word == "different" for one in found) >= 38
+    found = [judged(World(), design, seed, loss)[0].common for seed in range(40)]
+    assert sum(one is not None and one.outcome == "different" for one in found) >= 38
 
 
 def test_a_cell_that_lost_is_found_and_no_other() -> None:
     """10 % in one of twenty, three sessions a side."""
     world, design = World(metrics=1), alternating(3, 5)
     found = [judged(world, design, seed, {7: -0.1})[0] for seed in range(100)]
-    calls = [[one.word == "different" for one in metric.cells] for metric in found]
-    assert sum(one[7] for one in calls) >= 90
-    assert sum(any(one[:7] + one[8:]) for one in calls) <= 5
-    assert not any(metric.all and metric.all.word == "different" for metric in found)
+    decided = [[one.outcome == "different" for one in metric.cells] for metric in found]
+    assert sum(one[7] for one in decided) >= 90
+    assert sum(any(one[:7] + one[8:]) for one in decided) <= 5
+    assert not any(
+        metric.common and metric.common.outcome == "different" for metric in found
+    )
 
 
 def test_a_change_of_one_cell_of_four_is_not_said_of_all() -> None:
     """25 % in one: the mean of all has 6 %, and noise has signs that may agree."""
     world, design = World(cells=4, metrics=1), Design("ABABAB", 5)
     found = [judged(world, design, seed, {0: 0.25})[0] for seed in range(60)]
-    assert sum(one.cells[0].word == "different" for one in found) >= 54
-    whole = [one.all for one in found if one.all and one.all.word == "different"]
+    assert sum(one.cells[0].outcome == "different" for one in found) >= 54
+    whole = [
+        one.common for one in found if one.common and one.common.outcome == "different"
+    ]
     assert len(whole) <= 3
 
 
-def test_nothing_is_called_where_nothing_tells_the_noise() -> None:
+def test_nothing_is_decided_where_the_noise_is_unknown() -> None:
     loss = dict.fromkeys(range(20), -0.5)
     (found,) = judged(World(metrics=1), Design("AB"), 1, loss)
-    assert found.all is None
-    assert {one.word for one in found.cells} == {"undecided"}
-    assert {one.why for one in found.cells} == {NOTHING_TO_LEARN_FROM}
+    assert found.common is None
+    assert {one.outcome for one in found.cells} == {"inconclusive"}
+    assert {one.reason for one in found.cells} == {UNKNOWN_NOISE}
 
 
 def test_one_session_far_off_is_no_change() -> None:
@@ -225,5 +232,5 @@ def test_one_session_far_off_is_no_change() -> None:
     )
     even = MetricNoise(Variance(0.0, inf), {"c": Variance(0.01**2, 50)})
     table = MetricTable(Metric(name="iops"), (MetricPair(base, far),), even)
-    (cell,) = calls([table], 0.02)[0].cells
-    assert cell.word == "undecided" and "one were far off" in cell.why
+    (cell,) = decide([table], 0.02)[0].cells
+    assert (cell.outcome, cell.reason) == ("inconclusive", MAYBE_OUTLIER)

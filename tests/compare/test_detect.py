@@ -149,7 +149,9 @@ def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
     for words in ((), ("--backend", "io_uring"), ("--target", "/dev/never")):
         found = needs(tmp_path, "5%", *words)
         assert all("assumed are 2 %" in one["source"] for one in found)
-    source = r"3 others that did the same runs on ioplan sim \w+ by sim"
+    source = (
+        r"3 other sessions with the same runs \(drive ioplan sim \w+, backend sim\)"
+    )
     for one in needs(tmp_path, "5%", "--backend", "sim"):
         assert re.fullmatch(source, one["source"])
         assert one["session_percent"] < 1 and one["all_cells"] == one["one_cell"] == 3
@@ -162,8 +164,8 @@ def test_so_many_sessions_do_find_it(tmp_path: Path) -> None:
     """Of the noise that is assumed: a loss of 5 % in all cells."""
     loss, world = dict.fromkeys(range(CELLS), -0.05), World(cells=CELLS)
     design = alternating(needs(tmp_path, "5%")[0]["all_cells"])
-    found = [judged(world, design, seed, loss)[0].all for seed in range(30)]
-    assert sum(one is not None and one.word == "different" for one in found) >= 27
+    found = [judged(world, design, seed, loss)[0].common for seed in range(30)]
+    assert sum(one is not None and one.outcome == "different" for one in found) >= 27
 
 
 def test_it_answers_in_nights_which_grow_as_the_change_shrinks(tmp_path: Path) -> None:

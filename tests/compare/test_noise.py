@@ -15,9 +15,15 @@ from ioplan.language import Metric
 from ioplan.records import BackendFacts
 from ioplan.records.setup import setup_of
 from ioplan.results.compare import MetricNoise, side_of
-from ioplan.results.compare.earlier import Peers, RunFigures, noise_of, others
-from ioplan.results.compare.judge import learned_from, peers_of
-from ioplan.results.compare.noise import Group, learned, percent
+from ioplan.results.compare.noise import Group, estimate_noise, percent
+from ioplan.results.compare.peers import (
+    Peers,
+    RunFigures,
+    noise_of,
+    other_sessions,
+    peers_of,
+    reference_sessions,
+)
 from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
@@ -50,7 +56,7 @@ def sizes(noise: MetricNoise) -> tuple[float, float, float]:
 def test_components_of_known_size_are_found() -> None:
     """The shared mean has a twentieth of the cells' own variance as well."""
     rng = np.random.default_rng(1)
-    noise = learned([group(rng, 40, shared=0.02, own=0.01, run=0.002)], CELLS)
+    noise = estimate_noise([group(rng, 40, shared=0.02, own=0.01, run=0.002)], CELLS)
     shared, own, run = sizes(noise)
     assert shared == pytest.approx(sqrt(0.02**2 + 0.01**2 / 20), rel=0.25)
     assert own == pytest.approx(0.01, rel=0.1)
@@ -60,8 +66,10 @@ def test_components_of_known_size_are_found() -> None:
 def test_a_cell_of_a_session_has_all_of_it() -> None:
     """What is shared has a session's degrees of freedom, whatever the cells."""
     rng = np.random.default_rng(2)
-    all_shared = learned([group(rng, 5, shared=0.02, own=1e-5)], CELLS).session(3)
-    all_own = learned([group(rng, 5, own=0.02)], CELLS).session(3)
+    all_shared = estimate_noise([group(rng, 5, shared=0.02, own=1e-5)], CELLS).session(
+        3
+    )
+    all_own = estimate_noise([group(rng, 5, own=0.02)], CELLS).session(3)
     assert all_shared and all_own
     assert all_shared.degrees == pytest.approx(4, rel=0.01)
     assert all_own.degrees > 10
@@ -72,34 +80,37 @@ def test_drives_of_a_model_differ() -> None:
     """A change between groups is no noise: two firmwares that differ by much are even."""
     rng = np.random.default_rng(4)
     groups = [group(rng, 2, f"d{n}", own=0.01, drive=0.1) for n in range(30)]
-    noise = learned(groups, CELLS)
+    noise = estimate_noise(groups, CELLS)
     assert noise.drive and noise.drive.degrees == 29
     assert sqrt(noise.drive.value) == pytest.approx(0.1, rel=0.25)
-    assert learned(groups[:1], CELLS).drive is None
+    assert estimate_noise(groups[:1], CELLS).drive is None
     firmwares = [group(rng, 4, own=0.01, drive=0.5) for _ in range(2)]
-    even = learned(firmwares, CELLS).session(0)
+    even = estimate_noise(firmwares, CELLS).session(0)
     assert even and percent(even) < 2
 
 
 def test_nothing_is_learned_of_sessions_that_stand_alone() -> None:
     rng = np.random.default_rng(5)
-    noise = learned([group(rng, 1, n, own=0.01, run=0.01) for n in "abc"], CELLS)
+    noise = estimate_noise([group(rng, 1, n, own=0.01, run=0.01) for n in "abc"], CELLS)
     assert noise.shared is None and not noise.own and not noise.source
     assert noise.session(0) is None and noise.run
     for sessions, known in ((2, False), (3, True)):  # of one cell alone
-        few = learned([group(rng, sessions, own=0.01)], [0]).session(0)
+        few = estimate_noise([group(rng, sessions, own=0.01)], [0]).session(0)
         assert bool(few) is known
 
 
 def test_figures_that_never_differ_have_the_floor_and_no_degrees() -> None:
     """Beside sessions that do, copies of one session leave the noise as it was."""
     even = Group("a", "m", tuple({cell: (9.0,) for cell in CELLS} for _ in range(3)))
-    found = learned([even], CELLS, floor=0.01**2).session(0)
+    found = estimate_noise([even], CELLS, floor=0.01**2).session(0)
     assert found and sqrt(found.value) == pytest.approx(0.012, abs=0.002)
     known = group(np.random.default_rng(8), 4, own=0.01)
     copies = Group("b", "m", (known.sessions[0],) * 5)
-    assert not learned([copies], CELLS).own and not learned([copies], CELLS).source
-    alone, both = (learned(some, CELLS) for some in ([known], [known, copies]))
+    assert (
+        not estimate_noise([copies], CELLS).own
+        and not estimate_noise([copies], CELLS).source
+    )
+    alone, both = (estimate_noise(some, CELLS) for some in ([known], [known, copies]))
     assert both.session(3) == alone.session(3)
 
 
@@ -130,7 +141,7 @@ def like(store: Store, number: int = 1, *, but: int | None = None) -> list[Peers
     """What is learned from for a session of this number."""
     (first, *_) = store.records(id_of(number))
     left_out = {id_of(but)} if but else set()
-    return others(store, ["run-1"], {setup_of(first)}, left_out)
+    return other_sessions(store, ["run-1"], {setup_of(first)}, left_out)
 
 
 def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
@@ -142,8 +153,14 @@ def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
     assert [len(one.sessions) for one in like(store, but=2)] == [1, 1, 1, 1]
     found = like(store)
     assert sorted(len(one.sessions) for one in found) == [1, 1, 1, 2]
-    assert {(one.drive, one.speaks) for one in found} == {("m x", True), ("m y", False)}
-    assert others(store, ["never"], {one.setup for one in found if one.setup}) == []
+    assert {(one.setup and one.setup.drive, one.is_reference) for one in found} == {
+        ("m x", True),
+        ("m y", False),
+    }
+    assert (
+        other_sessions(store, ["never"], {one.setup for one in found if one.setup})
+        == []
+    )
 
 
 def test_noise_of_a_store(store: Store) -> None:
@@ -152,7 +169,7 @@ def test_noise_of_a_store(store: Store) -> None:
         name: noise_of(RunFigures(Reader(store), Metric(name=name)), like(store))
         for name in ("mean", "p95")
     }
-    source = "4 others that did the same runs on :/dev/sim0 by sim"
+    source = "4 other sessions with the same runs (drive /dev/sim0, backend sim)"
     assert of["mean"].source == source
     found, coarse = (one.session(("run-1", 0)) for one in of.values())
     assert found and found.degrees == 3
@@ -181,7 +198,9 @@ NOISE = Metric(name="mean")
 def learned_by(store: Store, base: int, new: int) -> tuple[MetricNoise, set[str]]:
     sides = [side_of(store, [store.session(id_of(at))]) for at in (base, new)]
     peers = peers_of(store, sides[0], sides[1], parts=False)
-    return noise_of(RunFigures(Reader(store), NOISE), peers), {*learned_from(peers)}
+    return noise_of(RunFigures(Reader(store), NOISE), peers), {
+        *reference_sessions(peers)
+    }
 
 
 @pytest.mark.long_but_first
@@ -195,7 +214,10 @@ def test_another_setup_tells_nothing(store: Store, other: str) -> None:
     add(store, 3, 4, **REAL)
     noise, sessions = learned_by(store, 1, 2)
     assert sessions == {id_of(3), id_of(4)}
-    assert noise.source == "2 others that did the same runs on a:/srv/a by io_uring"
+    assert (
+        noise.source
+        == "2 other sessions with the same runs (drive a:/srv/a, backend io_uring)"
+    )
 
 
 def test_of_two_setups_both_have_to_be_known(store: Store) -> None:
@@ -216,9 +238,11 @@ def test_a_simulated_side_does_not_speak_for_a_real_one(store: Store) -> None:
     add(store, 1, 2, 3, **REAL)
     add(store, 4, 5, 6, **{**REAL, **ELSEWHERE["simulated"]})
     noise, sessions = learned_by(store, 1, 4)
-    assert sessions == {id_of(2), id_of(3)} and noise.source.endswith("by io_uring")
+    assert sessions == {id_of(2), id_of(3)} and noise.source.endswith(
+        "backend io_uring)"
+    )
     sides = [[store.session(id_of(at)) for at in some] for some in ((1,), (4, 5, 6))]
     base, new = (side_of(store, some) for some in sides)
     peers = peers_of(store, base, new, parts=False)
-    assert {*learned_from(peers)} == {id_of(2), id_of(3)}
-    assert {*learned_from(peers_of(store, new, new, parts=False))} >= {id_of(4)}
+    assert {*reference_sessions(peers)} == {id_of(2), id_of(3)}
+    assert {*reference_sessions(peers_of(store, new, new, parts=False))} >= {id_of(4)}

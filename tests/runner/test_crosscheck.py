@@ -39,11 +39,11 @@ def test_the_interval_is_students() -> None:
     assert found.verdict == "differ"
 
 
-def test_agree_and_undecided() -> None:
+def test_agree_and_inconclusive() -> None:
     found = judged([pairs([100, 101, 99], [100, 101, 99])])
     assert [one.verdict for one in found] == ["agree"]
     found = judged([pairs([100, 100, 100], [80, 120, 100])])
-    assert [one.verdict for one in found] == ["undecided"]
+    assert [one.verdict for one in found] == ["inconclusive"]
 
 
 def test_more_cells_make_wider_intervals() -> None:
@@ -102,7 +102,7 @@ def test_intervals_are_wider_where_placement_or_steal_differ(
         assert other.interval.low == pytest.approx(one.interval.low / factor)
         assert said in other.widened and bool(said) == bool(other.widened)
     verdicts_now = [one.verdict for one in judged(cells)]
-    near = "undecided" if said else None
+    near = "inconclusive" if said else None
     assert verdicts_now == [near or "agree", near or "differ", "differ"]
 
 
@@ -142,7 +142,7 @@ def test_a_pair_that_was_not_alike_is_measured_again(
     ("values", "code", "word"),
     [
         ((100.0, 100.1), 0, "agree"),
-        ((60.0, 160.0), 1, "undecided"),
+        ((60.0, 160.0), 1, "inconclusive"),
         ((40.0, 41.0), 1, "differ"),
     ],
 )
@@ -164,7 +164,7 @@ def test_only_agreement_is_a_success(
     )  # fmt: skip
     assert done.code == code and word in done.out, done.err
     assert "warning: the drive was hot" in done.out
-    assert ("more --rounds" in done.out) == (word == "undecided")
+    assert ("more --rounds" in done.out) == (word == "inconclusive")
 
 
 @pytest.mark.long

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ioplan.language import Metric
-from ioplan.results.compare.call import Calls, calls
+from ioplan.results.compare.decision import TableDecisions, decide
 from ioplan.results.compare.estimate import MetricPair, MetricSide, MetricTable
-from ioplan.results.compare.noise import Group, Logs, learned
+from ioplan.results.compare.noise import Group, Logs, estimate_noise
 
 Floats = npt.NDArray[np.float64]
 METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
@@ -107,7 +107,9 @@ def tables(
             }
             for one in sides["B"]
         ]
-        groups = [Group("x", "m", tuple(sides[name]), compared=True) for name in "AB"]
+        groups = [
+            Group("x", "m", tuple(sides[name]), is_compared=True) for name in "AB"
+        ]
         groups += [Group("x", "m", tuple(before))] if before else []
         pairs = [
             MetricPair(
@@ -118,7 +120,9 @@ def tables(
             )
             for cell in range(world.cells)
         ]
-        yield MetricTable(metric, tuple(pairs), learned(groups, range(world.cells)))
+        yield MetricTable(
+            metric, tuple(pairs), estimate_noise(groups, range(world.cells))
+        )
 
 
 def judged(
@@ -127,16 +131,16 @@ def judged(
     seed: int,
     change: Mapping[int, float] | None = None,
     threshold: float = 0.02,
-) -> list[Calls]:
+) -> list[TableDecisions]:
     """One comparison of synthetic sessions, by the real judge."""
     rng = np.random.default_rng(seed)
-    return calls(list(tables(world, design, rng, change or {})), threshold)
+    return decide(list(tables(world, design, rng, change or {})), threshold)
 
 
-def alarms(found: list[Calls]) -> bool:
-    """Whether anything is called different."""
+def alarms(found: list[TableDecisions]) -> bool:
+    """Whether any cell, or all of them, are different."""
     return any(
-        one.word == "different"
+        decision.outcome == "different"
         for metric in found
-        for one in (*metric.cells, *([metric.all] if metric.all else []))
+        for decision in filter(None, (*metric.cells, metric.common))
     )

@@ -45,8 +45,8 @@ class Setup(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The target and the backend."""
-        return f"{self.drive} by {self.backend[0]}"
+        """The drive and the backend."""
+        return f"drive {self.drive.lstrip(':')}, backend {self.backend[0]}"
 
 
 def setup_of(run: RunRecord) -> Setup:

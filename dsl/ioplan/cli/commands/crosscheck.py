@@ -62,8 +62,8 @@ REPEATED = (
     "{} pairs of runs were measured again: the hypervisor took more from one run than "
     "from the other"
 )
-UNDECIDED = (
-    f"undecided: the interval includes 1, but exceeds {AGREEMENT_PERCENT:g} %; use "
+INCONCLUSIVE = (
+    f"inconclusive: the interval includes 1, but exceeds {AGREEMENT_PERCENT:g} %; use "
     "more --rounds or longer runs"
 )
 
@@ -209,8 +209,8 @@ def crosscheck(options: Options, console: Console) -> int:
     if repeated := sum(pairs.repeated for pairs in cells):
         console.print(line(REPEATED.format(repeated), "dim"), soft_wrap=True)
     verdicts = {one.verdict for one in found}
-    if "undecided" in verdicts:
-        console.print(line(UNDECIDED, "dim"))
+    if "inconclusive" in verdicts:
+        console.print(line(INCONCLUSIVE, "dim"))
     return HELD if verdicts == {"agree"} else EXPECTATION_FAILED
 
 

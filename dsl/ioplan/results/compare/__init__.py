@@ -1,4 +1,4 @@
-"""Two sides, each one session or several: what is better, worse, or undecided."""
+"""Two sides of one or several sessions: what is better, worse, or inconclusive."""
 
 from ioplan.core.face import face
 

@@ -1,4 +1,4 @@
-"""What came out of a comparison: a row for each metric of each pair of cells."""
+"""The result of a comparison: a row for every metric of every pair of cells."""
 
 from __future__ import annotations
 
@@ -9,47 +9,43 @@ from pydantic import Field
 from ioplan.core.model import Model
 from ioplan.records.session import Session
 
-RowVerdict = Literal["better", "worse", "suspected", "equal", "undecided", "ratio"]
-"""`ratio`: of two drives, whose noise nothing tells; the ratio stands by itself."""
+RowVerdict = Literal["better", "worse", "suspected", "equal", "inconclusive", "ratio"]
+"""`ratio`: of two drives with unknown noise; the ratio stands by itself."""
 VERDICTS: tuple[RowVerdict, ...] = (
     *("worse", "better", "suspected"),
-    *("equal", "undecided", "ratio"),
+    *("equal", "inconclusive", "ratio"),
 )
-OTHERWISE = "measured otherwise, which is no verdict on the drive"
-RARE: tuple[RowVerdict, ...] = ("suspected", "ratio")
-"""Counted where there are any."""
+OTHER_METHOD = "measured by another backend or mode, so it is no verdict on the drive"
 
 
-class Judged(Model):
-    """What is said of one metric, of one cell or of all of them."""
+class JudgedMetric(Model):
+    """The verdict on one metric, of one cell or of all of them."""
 
     metric: str
     verdict: RowVerdict
     why: str = Field(
-        description="why it is undecided, or worse without a figure", default=""
+        description="why it is inconclusive, or worse without a figure", default=""
     )
     ratio: float | None = Field(description="new / base", default=None)
     low: float | None = Field(description="95 % interval of the ratio", default=None)
     high: float | None = None
-    chance: float | None = Field(
-        description="of a ratio as far off by noise alone, adjusted for all that is "
-        "tested; worse "
-        "and better are called below 5 %",
+    p_value: float | None = Field(
+        description="of a ratio as far off by noise alone, adjusted for all tests; "
+        "below 5 % it is worse or better",
         default=None,
     )
     noise_percent: float | None = Field(
         description="of one session to the next", default=None
     )
     sessions_needed: int | None = Field(
-        description="a side, alternating, to decide what is undecided, were the true "
-        "ratio this "
+        description="a side, alternating, for a decision if the true ratio is this "
         "one; none if it is decided, or more than 50",
         default=None,
     )
 
 
-class Row(Judged):
-    """One metric of one pair of cells."""
+class Row(JudgedMetric):
+    """A metric of a pair of cells."""
 
     test: str
     step: str = Field(
@@ -62,30 +58,30 @@ class Row(Judged):
     base_runs: int
     new_runs: int
     base_sessions: int = Field(
-        description="that count: a stretch of one side counts as one"
+        description="that count: consecutive ones of one side count as one"
     )
     new_sessions: int
     remarks: tuple[str, ...] = ()
 
 
-class AllCells(Judged):
-    """One metric over all pairs of cells: the geometric mean of their ratios."""
+class AllCells(JudgedMetric):
+    """A metric over all pairs of cells: the geometric mean of their ratios."""
 
     cells: int
-    same_way: int = Field(description="cells that are off to the same side as the mean")
+    same_way: int = Field(description="cells that changed in the direction of the mean")
     smallest: float = Field(description="ratio of a cell")
     largest: float
 
 
 class NoiseSummary(Model):
-    """What a metric differs by of itself, as standard deviations; the median cell."""
+    """The noise of a metric as standard deviations, of the median cell."""
 
     metric: str
     run_percent: float | None = Field(
         description="of one run to the next, within a session"
     )
     session_percent: float | None = Field(
-        description="of one session's figure to the next; none if nothing tells it"
+        description="of one session's figure to the next; none if it is unknown"
     )
     shared_percent: float | None = Field(
         description="the part that all cells have in common"
@@ -93,11 +89,11 @@ class NoiseSummary(Model):
     drive_percent: float | None = Field(
         description="of one drive to the next of its model"
     )
-    source: str = Field(description="where it was learned from")
+    source: str = Field(description="which sessions it is estimated from")
 
 
 class SideSummary(Model):
-    """One side in a few words."""
+    """What ran on one side."""
 
     sessions: tuple[str, ...]
     plan: str
@@ -105,11 +101,11 @@ class SideSummary(Model):
     backend: str
     ioplan: str
     drives: tuple[str, ...] = ()
-    finished: bool = Field(description="whether each has run all of it", default=True)
+    finished: bool = Field(description="whether all sessions ended", default=True)
 
 
 class Comparison(Model):
-    """All of it."""
+    """Two sides, their rows, and the noise that these were judged by."""
 
     base: SideSummary
     new: SideSummary
@@ -118,13 +114,13 @@ class Comparison(Model):
     )
     threshold_percent: float
     differences: tuple[str, ...] = Field(
-        description="of how it was measured: backend, mode, kernel, profile", default=()
+        description="in how it was measured: backend, mode, kernel, profile", default=()
     )
     all_cells: tuple[AllCells, ...] = ()
     rows: tuple[Row, ...]
     noise: tuple[NoiseSummary, ...] = ()
     learned_from: tuple[str, ...] = Field(
-        description="the sessions that noise was learned from", default=()
+        description="the sessions that the noise is estimated from", default=()
     )
     only_base: tuple[str, ...] = Field(description="cells that NEW has not")
     only_new: tuple[str, ...] = Field(description="cells that BASE has not")
@@ -132,13 +128,23 @@ class Comparison(Model):
         description="cells that both were to measure, and have not", default=()
     )
 
-    def count(self, word: RowVerdict) -> int:
+    def count(self, verdict: RowVerdict) -> int:
         """How many rows have that verdict."""
-        return sum(row.verdict == word for row in self.rows)
+        return sum(row.verdict == verdict for row in self.rows)
+
+    @property
+    def is_of_drives(self) -> bool:
+        """Whether the sides have no drive in common."""
+        return self.subject == "drives"
+
+    @property
+    def is_single(self) -> bool:
+        """Whether both sides are one session."""
+        return len(self.base.sessions) == len(self.new.sessions) == 1
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What was to be compared and was not: cells that NEW has not, or an
+        """Cells that were to be compared and were not: those that NEW has not, or an
         unfinished BASE. A cell that is new in the plan of NEW is not missing."""
         base = () if self.base.finished else self.only_new
         return (
@@ -149,13 +155,13 @@ class Comparison(Model):
 
     @property
     def is_judged(self) -> bool:
-        """Whether any cell was measured alike on both sides."""
-        return any(row.why != OTHERWISE for row in self.rows)
+        """Whether any cell was measured by the same method on both sides."""
+        return any(row.why != OTHER_METHOD for row in self.rows)
 
     @property
     def anything_worse(self) -> bool:
         """In a cell, or over all of them."""
-        return any(one.verdict == "worse" for one in (*self.rows, *self.all_cells))
+        return any(row.verdict == "worse" for row in (*self.rows, *self.all_cells))
 
 
 def side_summary(
@@ -163,15 +169,12 @@ def side_summary(
 ) -> SideSummary:
     """The side of these sessions; what differs between them is listed."""
 
-    def all_of(texts: list[str]) -> str:
-        return ", ".join(dict.fromkeys(texts))
+    def listed(name: str) -> str:
+        return ", ".join(dict.fromkeys(getattr(one, name) for one in sessions))
 
     return SideSummary(
         sessions=tuple(session.id for session in sessions),
-        plan=all_of([session.plan for session in sessions]),
-        target=all_of([session.target for session in sessions]),
-        backend=all_of([session.backend for session in sessions]),
-        ioplan=all_of([session.ioplan for session in sessions]),
+        **{name: listed(name) for name in ("plan", "target", "backend", "ioplan")},
         drives=drives,
         finished=all(session.status == "ok" for session in sessions),
     )

@@ -1,4 +1,4 @@
-"""How far NEW is off BASE, in one cell and over all cells, and how sure that is."""
+"""How far NEW is from BASE, in single cells and over all cells, with its error."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ from msgspec import Struct
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.statistics.student_t import quantile, tail
 from ioplan.language.metric import Metric
-from ioplan.results.compare.earlier import RunFigures, key_of
 from ioplan.results.compare.noise import (
     FEWEST_CELLS,
     MIN_DEGREES,
     Key,
     MetricNoise,
-    added,
+    total,
 )
-from ioplan.results.compare.side import CellRuns
 
-# One metric of a pair of cells, as logarithms: a value for each session of a side.
-#
-# A difference of logarithms is a ratio, and noise that is a share of the figure is
-# alike everywhere.
+# A metric of a pair of cells, as logarithms: a difference of logarithms is a ratio, and
+# noise that is a share of the figure is the same everywhere.
 
 
 class MetricSide(Struct, frozen=True, dict=True):
-    """One side of one metric of one cell: the runs' logarithms, by session.
+    """One side of a metric of a cell: the runs' logarithms, by session.
 
-    `units` is how many of the sessions count, see `order`.
+    `units` is how many of the sessions count, see `judge.units`; `why` is why there is
+    no figure.
     """
 
     key: Key
@@ -41,7 +38,7 @@ class MetricSide(Struct, frozen=True, dict=True):
 
     @cached_property
     def figures(self) -> tuple[float, ...]:
-        """The mean of the runs of each session."""
+        """The means of the sessions' runs."""
         return tuple(map(fmean, self.sessions))
 
     @property
@@ -56,14 +53,14 @@ class MetricSide(Struct, frozen=True, dict=True):
 
 
 class MetricPair(Struct, frozen=True):
-    """A metric of a pair of cells on both sides."""
+    """A metric of a cell on both sides."""
 
     base: MetricSide
     new: MetricSide
 
     @property
-    def known(self) -> bool:
-        """Whether there is a difference at all."""
+    def has_figures(self) -> bool:
+        """Whether both sides have a figure."""
         return bool(self.base.sessions and self.new.sessions)
 
     @property
@@ -72,45 +69,40 @@ class MetricPair(Struct, frozen=True):
         return self.new.mean - self.base.mean
 
     @property
-    def identical(self) -> bool:
-        """Whether not even noise is between them."""
-        return self.known and sorted(self.base.figures) == sorted(self.new.figures)
+    def is_identical(self) -> bool:
+        """Whether the figures are the same to the last digit."""
+        return self.has_figures and sorted(self.base.figures) == sorted(
+            self.new.figures
+        )
 
 
 class MetricTable(Struct, frozen=True):
-    """A metric of all pairs of cells, and what it differs by of itself."""
+    """A metric of all pairs of cells, and its noise."""
 
     metric: Metric
     pairs: tuple[MetricPair, ...]
     noise: MetricNoise
 
-
-def metric_side(figures: RunFigures, cell: CellRuns, units: int) -> MetricSide:
-    """Read the figures of a cell. Raises StoreError."""
-    if cell.failed:  # others of its repeats say nothing of one that failed
-        last = cell.failed[-1]
-        return MetricSide(key_of(cell), (), why=last.message or last.status)
-    found = [figures.logs(runs) for runs in cell.by_session().values()]
-    known = tuple(one for one in found if one)
-    why = "" if known else _why(figures, cell)
-    return MetricSide(key_of(cell), known, max(1, min(units, len(known))), why)
-
-
-def _why(figures: RunFigures, cell: CellRuns) -> str:
-    whys = (figures.of(run).why for run in cell.runs)
-    return next(filter(None, whys), f"{figures.metric} is 0")
+    def pooled(self) -> list[MetricPair]:
+        """The pairs that count for all cells: those whose noise is known."""
+        return [
+            pair
+            for pair in self.pairs
+            if pair.has_figures
+            and all(self.noise.guess(side.key) for side in (pair.base, pair.new))
+        ]
 
 
 CONFIDENCE = 0.95
 FEW_UNITS = 3
 """The mean of fewer sessions is off as far as one of them may be."""
-TAILS_OF_ALL, TAILS_OF_CELL = 3.0, 4.0
+COMMON_TAILS, CELL_TAILS = 3.0, 4.0
 """Now and then a session is far off. Student's t with few degrees of freedom, the usual
 model of such tails (Lange, Little and Taylor, Journal of the American Statistical
 Association 84, 1989), is then what it is judged by: as many as keep false alarms of
 noise with such tails below 5 % (see compare.md), where the noise is that of five
-sessions. Each doubling of them adds one degree, as far as that was simulated: what is
-far off is then part of the noise that was seen."""
+sessions. Each doubling of them adds one degree, as far as that was simulated: outliers
+are then part of the noise that was observed."""
 FIRST_DEGREES, MOST_DEGREES = 4.0, 19.0
 """Degrees of freedom of five sessions, and of twenty."""
 
@@ -137,19 +129,19 @@ class Estimate(Struct, frozen=True):
         half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
         return exp(self.difference - half), exp(self.difference + half)
 
-    def surely_within(self, threshold: float) -> bool:
-        """Whether the whole interval is."""
-        return self._ends_before(log1p(threshold) - abs(self.difference))
+    def is_within(self, threshold: float) -> bool:
+        """Whether the whole interval is within the threshold."""
+        return self._exceeds_half_interval(log1p(threshold) - abs(self.difference))
 
-    def surely_beyond(self, threshold: float) -> bool:
-        """Whether the whole interval is."""
-        return self._ends_before(abs(self.difference) - log1p(threshold))
+    def is_beyond(self, threshold: float) -> bool:
+        """Whether the whole interval is beyond the threshold."""
+        return self._exceeds_half_interval(abs(self.difference) - log1p(threshold))
 
-    def _ends_before(self, reach: float) -> bool:
-        """Much faster than the interval, which is shown of few rows only."""
-        if reach < 0 or not self.error:
-            return reach >= 0
-        return tail(reach / self.error, self.degrees) <= (1 - CONFIDENCE) / 2
+    def _exceeds_half_interval(self, distance: float) -> bool:
+        """By the tail, which is much faster than the interval."""
+        if distance < 0 or not self.error:
+            return distance >= 0
+        return tail(distance / self.error, self.degrees) <= (1 - CONFIDENCE) / 2
 
     def p_value(self, threshold: float) -> float:
         """At most, if the true ratio is within the threshold: a minimum-effect test.
@@ -164,65 +156,54 @@ class Estimate(Struct, frozen=True):
         return 1.0 if near < 0 else tail(near, self.degrees) + tail(far, self.degrees)
 
 
-def of_cell(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
-    """A cell by itself. None without a figure or without its noise."""
+def cell_estimate(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
+    """The change of one cell. None without a figure or without its noise."""
     keys, units = (pair.base.key, pair.new.key), (pair.base.units, pair.new.units)
-    own = [noise.own.get(key) for key in keys]
-    one = noise.session(pair.new.key)
-    if not pair.known or noise.shared is None or one is None or own[0] is None:
+    own = [variance for key in keys if (variance := noise.own.get(key))]
+    session = noise.session(keys[1])
+    if not pair.has_figures or not noise.shared or not session or len(own) < len(keys):
         return None
-    parts = [_times(noise.shared, _weight(units))]
     if keys[0] == keys[1]:
-        parts += [_times(own[0], _weight(units))]
+        parts = [_times(own[0], _weight(units))]
     else:
-        parts += [_times(v, 1 / n) for v, n in zip(own, units, strict=True) if v]
-    total = added(*parts)
-    tails = _tails(TAILS_OF_CELL, noise.shared, *(v for v in own if v))
-    return _estimate(pair.difference, total, units, one, tails)
+        parts = [_times(one, 1 / count) for one, count in zip(own, units, strict=True)]
+    error = total(_times(noise.shared, _weight(units)), *parts)
+    tails = _tails(CELL_TAILS, noise.shared, *own)
+    return _estimate(pair.difference, error, units, session, tails)
 
 
-def of_all(pairs: Sequence[MetricPair], noise: MetricNoise) -> Estimate | None:
-    """What the cells have in common: the geometric mean of their ratios."""
-    known = pooled(pairs, noise)
-    shared = noise.shared
-    if len(known) < FEWEST_CELLS or not shared or shared.degrees < MIN_DEGREES:
+def common_estimate(table: MetricTable) -> Estimate | None:
+    """The change that the cells have in common: the geometric mean of their ratios."""
+    pairs, shared = table.pooled(), table.noise.shared
+    if len(pairs) < FEWEST_CELLS or not shared or shared.degrees < MIN_DEGREES:
         return None
-    units = [
-        min(pair.base.units for pair in known),
-        min(pair.new.units for pair in known),
-    ]
-    total = _times(shared, _weight(units))
-    difference = fmean(pair.difference for pair in known)
-    return _estimate(difference, total, units, shared, _tails(TAILS_OF_ALL, shared))
-
-
-def pooled(pairs: Sequence[MetricPair], noise: MetricNoise) -> list[MetricPair]:
-    """The pairs whose noise is known: what never ran twice may differ by anything."""
-    return [
-        pair
-        for pair in pairs
-        if pair.known and all(noise.guess(one.key) for one in (pair.base, pair.new))
-    ]
+    units = min(p.base.units for p in pairs), min(p.new.units for p in pairs)
+    error = _times(shared, _weight(units))
+    difference = fmean(pair.difference for pair in pairs)
+    return _estimate(difference, error, units, shared, _tails(COMMON_TAILS, shared))
 
 
 def _estimate(
     difference: float,
-    total: Variance,
+    error: Variance,
     units: Sequence[int],
-    one: Variance,
+    session: Variance,
     tails: float,
 ) -> Estimate:
-    few = min(units) < FEW_UNITS
-    degrees = min(total.degrees, tails) if few else total.degrees
-    return Estimate(difference, sqrt(total.value), degrees, sqrt(one.value))
+    is_few = min(units) < FEW_UNITS
+    degrees = min(error.degrees, tails) if is_few else error.degrees
+    return Estimate(difference, sqrt(error.value), degrees, sqrt(session.value))
 
 
-def _tails(least: float, *known: Variance) -> float:
-    """The degrees of freedom that judge few sessions; given noise adds none."""
-    seen = min(one.degrees for one in known)
-    if isinf(seen):
-        return least
-    return least + max(0.0, log2(min(seen, MOST_DEGREES) / FIRST_DEGREES))
+def _tails(fewest: float, *variances: Variance) -> float:
+    """The degrees of freedom that few sessions are judged by.
+
+    Noise that is assumed adds none to the fewest.
+    """
+    degrees = min(variance.degrees for variance in variances)
+    if isinf(degrees):
+        return fewest
+    return fewest + max(0.0, log2(min(degrees, MOST_DEGREES) / FIRST_DEGREES))
 
 
 def _weight(units: Sequence[int]) -> float:
@@ -230,14 +211,14 @@ def _weight(units: Sequence[int]) -> float:
     return sum(1 / count for count in units)
 
 
-def _times(one: Variance, factor: float) -> Variance:
-    return Variance(one.value * factor, one.degrees)
+def _times(variance: Variance, factor: float) -> Variance:
+    return Variance(variance.value * factor, variance.degrees)
 
 
-# How many sessions a side decide: what a difference needs to stand out of noise.
+# How many sessions a side are needed for a decision.
 
-FOUND = 0.95
-"""So often is a difference found that is as large as asked."""
+POWER = 0.95
+"""The chance that a change of the size that is looked for is detected."""
 MOST = 50
 """More sessions a side are not proposed."""
 ASSUMED_PERCENT = 2.0
@@ -246,31 +227,31 @@ ASSUMED = Variance(log1p(ASSUMED_PERCENT / 100) ** 2, 0.0)
 
 
 class Aim(Struct, frozen=True):
-    """What is to be told: a change of `size` beside those of at most `threshold`.
+    """A change of `size` is to be told from one of at most `threshold`, at a p-value.
 
-    Both are logarithms; `level` is what of the 5 % there is for this one row.
+    Both are logarithms.
     """
 
     size: float
     threshold: float
-    level: float
+    p_value: float
 
 
 def sessions_needed(noise: Variance, aim: Aim) -> int | None:
-    """A side, alternating; None of more than can be asked for.
+    """The sessions a side, alternating; None of more than MOST.
 
-    `noise` is of one session, with the degrees of freedom that are known already:
-    each further session adds its own. A change beyond the threshold is called, and
-    one within it is found to be equal.
+    `noise` is of one session, with the degrees of freedom that are known already; the
+    further sessions add theirs. A change beyond the threshold is to be different, and
+    one within it equal.
     """
-    reach, level = aim.size - aim.threshold, aim.level
-    if reach < 0:
-        reach, level = -reach, 0.05
-    for each in range(FEW_UNITS, MOST + 1):
-        error = sqrt(2 * noise.value / each)
-        degrees = noise.degrees + 2 * (each - 1)
-        if reach > error * _margin(level, _rounded(degrees)):
-            return each
+    distance, p_value = aim.size - aim.threshold, aim.p_value
+    if distance < 0:
+        distance, p_value = -distance, 0.05
+    for count in range(FEW_UNITS, MOST + 1):
+        error = sqrt(2 * noise.value / count)
+        degrees = noise.degrees + 2 * (count - 1)
+        if distance > error * _margin(p_value, _rounded(degrees)):
+            return count
     return None
 
 
@@ -279,6 +260,6 @@ def _rounded(degrees: float) -> float:
 
 
 @lru_cache(1024)
-def _margin(level: float, degrees: float) -> float:
-    """In standard errors: to be called at that level, and FOUND of the time."""
-    return quantile(1 - level / 2, degrees) + quantile(FOUND, degrees)
+def _margin(p_value: float, degrees: float) -> float:
+    """In standard errors."""
+    return quantile(1 - p_value / 2, degrees) + quantile(POWER, degrees)

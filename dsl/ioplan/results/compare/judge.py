@@ -1,10 +1,12 @@
-"""Two sides -> a comparison."""
+"""Compare two sides: pair their cells, estimate the noise, decide all rows together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
-from math import inf, log1p
+from itertools import groupby
+from math import exp, log1p
+from statistics import median
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,285 +15,348 @@ from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.planner.places import not_measured, places_of
 from ioplan.records.session import Session
-from ioplan.records.setup import drive_of, setup_of
-from ioplan.results.compare.call import Call, calls
+from ioplan.records.setup import drive_of
 from ioplan.results.compare.comparison import (
-    OTHERWISE,
+    OTHER_METHOD,
+    AllCells,
     Comparison,
+    NoiseSummary,
+    Row,
     RowVerdict,
     side_summary,
 )
-from ioplan.results.compare.earlier import (
-    Peers,
-    RunFigures,
-    grouped,
-    key_of,
-    noise_of,
-    others,
+from ioplan.results.compare.decision import (
+    ALPHA,
+    CELL_SHARE,
+    COMMON_SHARE,
+    UNKNOWN_NOISE,
+    Decision,
+    TableDecisions,
+    decide,
 )
-from ioplan.results.compare.estimate import MetricPair, MetricTable, metric_side
-from ioplan.results.compare.noise import EXACT, Key, MetricNoise
-from ioplan.results.compare.rows import (
-    Called,
-    Pair,
-    Subject,
+from ioplan.results.compare.estimate import (
+    ASSUMED,
+    FEW_UNITS,
+    Aim,
+    MetricPair,
+    MetricSide,
+    MetricTable,
+    sessions_needed,
+)
+from ioplan.results.compare.noise import percent
+from ioplan.results.compare.pairing import (
+    CellPair,
     align,
     cell_name,
-    differences,
-    is_alike,
-    noise_summary,
-    of_all_cells,
-    of_one_cell,
+    has_one_method,
+    method_differences,
     place_text,
+    remarks,
 )
-from ioplan.results.compare.side import CellRuns, Side, needs_parts, side_of
-from ioplan.results.compare.wording import (
-    MAX_NAMED,
-    all_cells_text,
-    noise_texts,
-    summary_text,
-    units,
+from ioplan.results.compare.peers import (
+    ASSUMED_SOURCE,
+    Peers,
+    RunFigures,
+    assumed_noise,
+    noise_of,
+    peers_of,
+    reference_sessions,
 )
-from ioplan.results.report.documents import Judged
+from ioplan.results.compare.side import CellRuns, Side, needs_parts
+from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.report.reader import Reader
 from ioplan.results.share.recorded_plan import recorded_plan
-from ioplan.results.store.store import Store
-
-# The noise of a comparison: of its own sessions, and of what else the store has.
-
-
-def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
-    """Groups of sessions to learn from: each side, and others of the same runs.
-
-    A side whose sessions ran under unlike conditions (on three drives, say) is what it
-    is: what the store knows of one drive does not hold for it. Raises StoreError.
-    """
-    sides = [_cells_by_session(side) for side in (base, new)]
-    asked = [
-        Peers(None, "", tuple(cells), compared=True)
-        if len(found := grouped(cells)) != 1
-        else replace(found[0], compared=True)
-        for cells in sides
-    ]
-    if any(len(grouped(cells)) > 1 for cells in sides):
-        return _speaking(asked)
-    ids = {cell.run_id for side in (base, new) for cell in side.cells}
-    compared = {session.id for side in (base, new) for session in side.sessions}
-    setups = {one.setup for one in asked if one.setup}
-    found = _speaking([*asked, *others(store, ids, setups, compared, parts)])
-    speaking = {one.setup for one in found if one.speaks and one.setup}
-    repeated = {one.setup for one in found if len(one.sessions) > 1}
-    # of two setups, the noise of one alone says nothing of the other
-    known = speaking <= repeated
-    return [replace(one, speaks=one.speaks and known) for one in found]
-
-
-def learned_from(peers: Iterable[Peers]) -> tuple[str, ...]:
-    """The ids of the sessions that tell the noise, in their order."""
-    groups = [one.sessions for one in peers if one.speaks and len(one.sessions) > 1]
-    return tuple(sorted({cells[0].any.session for some in groups for cells in some}))
-
-
-def _speaking(peers: Sequence[Peers]) -> list[Peers]:
-    """A simulated session speaks for simulated ones alone."""
-    simulated = [_is_simulated(one) for one in peers]
-    if all(simulated):
-        return list(peers)
-    return [
-        replace(one, speaks=one.speaks and not sim)
-        for one, sim in zip(peers, simulated, strict=True)
-    ]
-
-
-def _is_simulated(peers: Peers) -> bool:
-    return all(
-        setup_of(run).simulated
-        for cells in peers.sessions
-        for cell in cells[:1]
-        for run in cell.runs[:1]
-    )
-
-
-def _cells_by_session(side: Side) -> list[tuple[CellRuns, ...]]:
-    """The cells of each session, as if it were a side of its own."""
-    found: dict[str, list[CellRuns]] = {session.id: [] for session in side.sessions}
-    for cell in side.cells:
-        for session, runs in cell.by_session().items():
-            found[session].append(CellRuns(cell.run_id, cell.occurrence, runs))
-    return [tuple(cells) for cells in found.values() if cells]
-
-
-def drives(side: Side) -> set[str]:
-    """The drives that its sessions ran on."""
-    return {drive_of(run) for cell in side.cells for run in (*cell.runs, *cell.failed)}
-
-
-def keys(sides: Iterable[Side]) -> list[Key]:
-    """The keys of all cells, each once."""
-    return list(dict.fromkeys(key_of(cell) for side in sides for cell in side.cells))
-
-
-def with_given(
-    noise: MetricNoise, percent: float | None, keys: Iterable[Key]
-) -> MetricNoise:
-    """With the noise that the caller gives where nothing tells it.
-
-    It is taken as shared by all cells, which is the most careful.
-    """
-    if percent is None or noise.shared is not None:
-        return noise
-    given = Variance(log1p(percent / 100) ** 2, inf)
-    own = {key: Variance(EXACT, inf) for key in keys}
-    return replace(noise, shared=given, own=own, source="given", sessions=inf)
-
 
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
 
 
 class Question(Struct, frozen=True):
-    """What is asked of a comparison. Percentages are of the base's figure."""
+    """What to compare. Percentages are of the base's figure."""
 
     metrics: tuple[Metric, ...] = DEFAULT_METRICS
     threshold_percent: float = 2.0
     noise_percent: float | None = None
 
+    @property
+    def threshold(self) -> float:
+        """As a share."""
+        return self.threshold_percent / 100
+
 
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
-    """Align, learn the noise, and judge all rows together. Raises StoreError."""
-    found = align(base.cells, new.cells)
-    asked = [(at, _metrics(pair, question)) for at, pair in enumerate(found.pairs)]
-    places: dict[Metric, list[int]] = {}
-    for at, metrics in asked:
-        for metric in metrics:
-            places.setdefault(metric, []).append(at)
-    peers = peers_of(reader.store, base, new, any(map(needs_parts, places)))
-    alike = [is_alike(pair) for pair in found.pairs]
-    tables = list(_tables(reader, peers, (base, new), found.pairs, places, question))
-    judged = calls(
-        [_only(one, [alike[at] for at in places[one.metric]]) for one in tables],
-        question.threshold_percent / 100,
-    )
-    on = drives(base), drives(new)
-    subject = Subject(
-        drives=not on[0] & on[1],
-        threshold=question.threshold_percent / 100,
-        rows=sum(len(one.pairs) for one in tables),
-    )
-    called = {}
-    for table, one in zip(tables, judged, strict=True):
-        each = iter(one.cells)
-        for at, both in zip(places[table.metric], table.pairs, strict=True):
-            call = next(each) if alike[at] else Call("undecided", why=OTHERWISE)
-            pair = Called(found.pairs[at], table, both, call, subject)
-            called[at, table.metric] = pair
+    """Compare the sides. Raises StoreError."""
+    alignment = align(base.cells, new.cells)
+    metrics = [_metrics(pair, question) for pair in alignment.pairs]
+    by_metric: dict[Metric, list[int]] = {}
+    for at, of_pair in enumerate(metrics):
+        for metric in of_pair:
+            by_metric.setdefault(metric, []).append(at)
+    peers = peers_of(reader.store, base, new, any(map(needs_parts, by_metric)))
+    tables = [
+        _table(
+            RunFigures(reader, metric),
+            peers,
+            [alignment.pairs[at] for at in places],
+            (base, new),
+            question,
+        )
+        for metric, places in by_metric.items()
+    ]
+    places = list(by_metric.values())
+    decisions = _decide_alike(tables, places, alignment.pairs, question)
+    drives = [{drive_of(run) for run in side.runs} for side in (base, new)]
+    is_of_drives = not drives[0] & drives[1]
+    row_count = sum(len(table.pairs) for table in tables)
+    rows = Rows(is_of_drives, question.threshold, row_count)
+    by_place = {
+        (at, table.metric): rows.of_cell(alignment.pairs[at], table, pair, decision)
+        for table, own, decided in zip(tables, places, decisions, strict=True)
+        for at, pair, decision in zip(own, table.pairs, decided.cells, strict=True)
+    }
     return Comparison(
-        base=side_summary(base.sessions, tuple(sorted(on[0]))),
-        new=side_summary(new.sessions, tuple(sorted(on[1]))),
-        subject="drives" if subject.drives else "change",
+        base=side_summary(base.sessions, tuple(sorted(drives[0]))),
+        new=side_summary(new.sessions, tuple(sorted(drives[1]))),
+        subject="drives" if is_of_drives else "change",
         threshold_percent=question.threshold_percent,
-        differences=differences(base.cells, new.cells),
+        differences=method_differences(base.runs, new.runs),
         all_cells=tuple(
-            of_all_cells(table, one.all, subject)
-            for table, one in zip(tables, judged, strict=True)
-            if one.all
+            rows.of_all_cells(table, decided.common)
+            for table, decided in zip(tables, decisions, strict=True)
+            if decided.common
         ),
-        rows=tuple(of_one_cell(called[at, m]) for at, ms in asked for m in ms),
-        noise=tuple(map(noise_summary, tables)),
-        learned_from=learned_from(peers),
-        only_base=tuple(map(cell_name, found.only_base)),
-        only_new=tuple(map(cell_name, found.only_new)),
-        neither=tuple(_neither(base, new)),
+        rows=tuple(
+            by_place[at, metric] for at, some in enumerate(metrics) for metric in some
+        ),
+        noise=tuple(map(_noise_summary, tables)),
+        learned_from=reference_sessions(peers),
+        only_base=tuple(map(cell_name, alignment.only_base)),
+        only_new=tuple(map(cell_name, alignment.only_new)),
+        neither=tuple(_unmeasured_cells(base, new)),
     )
 
 
-def _only(table: MetricTable, alike: Sequence[bool]) -> MetricTable:
-    return replace(table, pairs=tuple(compress(table.pairs, alike)))
+def _metrics(pair: CellPair, question: Question) -> tuple[Metric, ...]:
+    """The metrics to compare; of seeks the values, since their loads differ."""
+    base, new = (cell.any.found for cell in pair)
+    if not base or not new:
+        return question.metrics
+    sought = (Metric(name=one.axis, sought=one.kind) for one in (base, new))
+    return tuple(dict.fromkeys(sought))
 
 
-def _neither(base: Side, new: Side) -> Iterator[str]:
-    """What both sides were to measure, and ended before they did."""
+def _table(
+    figures: RunFigures,
+    peers: Sequence[Peers],
+    pairs: Sequence[CellPair],
+    sides: tuple[Side, Side],
+    question: Question,
+) -> MetricTable:
+    """The figures of a metric, and its noise."""
+    base, new = units(sides[0].sessions, sides[1].sessions)
+    keys = list(dict.fromkeys(cell.key for side in sides for cell in side.cells))
+    noise = noise_of(figures, peers)
+    return MetricTable(
+        figures.metric,
+        tuple(
+            MetricPair(_side(figures, pair.base, base), _side(figures, pair.new, new))
+            for pair in pairs
+        ),
+        assumed_noise(noise, question.noise_percent, keys),
+    )
+
+
+def units(base: Sequence[Session], new: Sequence[Session]) -> tuple[int, int]:
+    """How many sessions of the sides count.
+
+    Where all of one side ran before all of the other, whatever drifted meanwhile looks
+    like a change, and no number of sessions helps: consecutive sessions of one side
+    count as one. Of sides that alternate, ABAB, all sessions count.
+    """
+    order = sorted([(s.id, "base") for s in base] + [(s.id, "new") for s in new])
+    stretches = [side for side, _ in groupby(side for _, side in order)]
+    return stretches.count("base"), stretches.count("new")
+
+
+def _side(figures: RunFigures, cell: CellRuns, count: int) -> MetricSide:
+    """The figures of a cell; of one that failed in any repeat, none."""
+    if cell.failed:
+        last = cell.failed[-1]
+        return MetricSide(cell.key, (), why=last.message or last.status)
+    logs = [figures.logs(runs) for runs in cell.by_session().values()]
+    sessions = tuple(filter(None, logs))
+    if sessions:
+        return MetricSide(cell.key, sessions, max(1, min(count, len(sessions))))
+    reasons = filter(None, (figures.of(run).why for run in cell.runs))
+    return MetricSide(cell.key, (), why=next(reasons, f"{figures.metric} is 0"))
+
+
+def _decide_alike(
+    tables: Sequence[MetricTable],
+    places: Sequence[Sequence[int]],
+    pairs: Sequence[CellPair],
+    question: Question,
+) -> list[TableDecisions]:
+    """Decide the pairs that were measured by one method; others are inconclusive."""
+    alike = [has_one_method(pair) for pair in pairs]
+    comparable = [
+        replace(
+            table,
+            pairs=tuple(
+                pair for at, pair in zip(own, table.pairs, strict=True) if alike[at]
+            ),
+        )
+        for table, own in zip(tables, places, strict=True)
+    ]
+    decisions = decide(comparable, question.threshold)
+    other = Decision("inconclusive", reason=OTHER_METHOD)
+    return [
+        TableDecisions(
+            decided.common,
+            tuple(next(cells) if alike[at] else other for at in own),
+        )
+        for decided, own in zip(decisions, places, strict=True)
+        for cells in [iter(decided.cells)]
+    ]
+
+
+class Rows(Struct, frozen=True):
+    """Decisions as rows: of two drives or of a change on one, in so many rows."""
+
+    is_of_drives: bool
+    threshold: float
+    row_count: int
+
+    def of_cell(
+        self, cells: CellPair, table: MetricTable, pair: MetricPair, decision: Decision
+    ) -> Row:
+        """The row of one cell."""
+        asked, metric = cells.new.any.asked, table.metric
+        found = cells.new.any.found if metric.sought else None
+        is_more = found.goal == "highest" if found else more_is_better(metric)
+        fields = self._fields(metric, decision, is_more)
+        if pair.has_figures:
+            fields["ratio"] = exp(pair.difference)
+            fields["sessions_needed"] = self._sessions_needed(table, pair, decision)
+        else:
+            fields |= _without_figure(cells, pair)
+        return Row(
+            test=asked.test,
+            step=asked.name,
+            cell=asked.cell,
+            unit=metric.unit,
+            base=pair.base.value,
+            new=pair.new.value,
+            base_runs=len(cells.base.runs),
+            new_runs=len(cells.new.runs),
+            base_sessions=pair.base.units if pair.base.sessions else 0,
+            new_sessions=pair.new.units if pair.new.sessions else 0,
+            remarks=remarks(cells),
+            **fields,
+        )
+
+    def of_all_cells(self, table: MetricTable, decision: Decision) -> AllCells:
+        """The row of the change that all cells have in common."""
+        estimate, noise = decision.estimate, table.noise
+        assert estimate
+        differences = [pair.difference for pair in table.pooled()]
+        fields = self._fields(table.metric, decision, more_is_better(table.metric))
+        if decision.outcome == "inconclusive" and noise.shared:
+            aim = self._aim(estimate.difference, ALPHA * COMMON_SHARE)
+            fields["sessions_needed"] = sessions_needed(noise.shared, aim)
+        return AllCells(
+            cells=len(differences),
+            same_way=sum(d * estimate.difference > 0 for d in differences),
+            smallest=exp(min(differences)),
+            largest=exp(max(differences)),
+            **fields,
+        )
+
+    def _fields(
+        self, metric: Metric, decision: Decision, is_more_better: bool
+    ) -> dict[str, Any]:
+        verdict, why = self._verdict(decision, is_more_better), decision.reason
+        if decision.outcome == "suspected":
+            verdict, why = "suspected", f"{verdict}, but only {why}"
+        fields: dict[str, Any] = {
+            "metric": str(metric),
+            "verdict": verdict,
+            "why": why,
+            "p_value": decision.p_value,
+        }
+        if estimate := decision.estimate:
+            low, high = estimate.interval
+            noise = percent(Variance(estimate.noise**2, 0))
+            fields |= {"ratio": estimate.ratio, "low": low, "high": high}
+            fields |= {"noise_percent": noise}
+        return fields
+
+    def _verdict(self, decision: Decision, is_more_better: bool) -> RowVerdict:
+        outcome, estimate = decision.outcome, decision.estimate
+        if outcome in ("different", "suspected"):
+            assert estimate
+            is_more = estimate.difference > 0
+            return "better" if is_more == is_more_better else "worse"
+        if outcome == "inconclusive" and self.is_of_drives and not estimate:
+            return "ratio"
+        return "equal" if outcome == "equal" else "inconclusive"
+
+    def _sessions_needed(
+        self, table: MetricTable, pair: MetricPair, decision: Decision
+    ) -> int | None:
+        """How many sessions a side would decide, by the known or the assumed noise.
+
+        Without known noise and with a small change, the fewest that show the noise.
+        """
+        if decision.outcome != "inconclusive" or decision.reason == OTHER_METHOD:
+            return None
+        noise = table.noise.guess(pair.new.key)
+        aim = self._aim(pair.difference, ALPHA * CELL_SHARE / self.row_count)
+        if noise is None and aim.size <= aim.threshold:
+            return FEW_UNITS
+        return sessions_needed(noise or ASSUMED, aim)
+
+    def _aim(self, difference: float, p_value: float) -> Aim:
+        return Aim(abs(difference), log1p(self.threshold), p_value)
+
+
+def _without_figure(cells: CellPair, pair: MetricPair) -> dict[str, Any]:
+    if cells.new.failed and not cells.base.failed:
+        return {"verdict": "worse", "why": f"NEW failed: {pair.new.why}"}
+    side = "BASE" if pair.base.why else "NEW"
+    why = f"{side}: {pair.base.why or pair.new.why}"
+    return {"verdict": "inconclusive", "why": why}
+
+
+def _noise_summary(table: MetricTable) -> NoiseSummary:
+    """The noise of the median cell, and which sessions it is from."""
+    noise = table.noise
+    sessions = [noise.session(pair.new.key) for pair in table.pairs]
+    is_estimated = noise.source not in ("", ASSUMED_SOURCE)
+    shared = noise.shared if is_estimated else None
+    return NoiseSummary(
+        metric=str(table.metric),
+        run_percent=_median_percent(noise.run.values()),
+        session_percent=_median_percent(filter(None, sessions)),
+        shared_percent=percent(shared) if shared else None,
+        drive_percent=percent(noise.drive) if noise.drive else None,
+        source=noise.source or UNKNOWN_NOISE,
+    )
+
+
+def _median_percent(variances: Iterable[Variance]) -> float | None:
+    sizes = [percent(variance) for variance in variances]
+    return median(sizes) if sizes else None
+
+
+def _unmeasured_cells(base: Side, new: Side) -> Iterator[str]:
+    """Cells of both plans where both sides ended before they were measured."""
     if any(all(one.status == "ok" for one in side.sessions) for side in (base, new)):
         return
     plans = map(recorded_plan, (*base.sessions, *new.sessions))
-    places = {at: run for plan in plans if plan for at, run in places_of(plan).items()}
-    done = [cell.any for cell in (*base.cells, *new.cells)]
-    for run in not_measured(places, done):
-        at = place_text(run.template.name, run.cell_text)
-        yield f"{run.test.title}: {at}" if at else run.test.title
-
-
-def _tables(
-    reader: Reader,
-    peers: Sequence[Peers],
-    sides: tuple[Side, Side],
-    pairs: Sequence[Pair],
-    places: Mapping[Metric, Sequence[int]],
-    question: Question,
-) -> Iterator[MetricTable]:
-    """The figures of each metric, and what they differ by of themselves."""
-    counts = units(sides[0].sessions, sides[1].sessions)
-    for metric, those in places.items():
-        figures = RunFigures(reader, metric)
-        noise = noise_of(figures, peers)
-        both = tuple(
-            MetricPair(
-                *(
-                    metric_side(figures, cell, count)
-                    for cell, count in zip(pairs[at], counts, strict=True)
-                )
-            )
-            for at in those
-        )
-        given = with_given(noise, question.noise_percent, keys(sides))
-        yield MetricTable(metric, both, given)
-
-
-def _metrics(pair: Pair, question: Question) -> tuple[Metric, ...]:
-    """The metrics to compare; of seeks the values found, since their loads differ."""
-    found = [one.any.found for one in pair]
-    if not all(found):
-        return question.metrics
-    return tuple({Metric(name=one.axis, sought=one.kind) for one in found if one})
-
-
-# What a report says of two sides: the judgement of `compare`, and no other.
-
-MOST_RUNS = 3000
-"""A report of more is not made to wait for the sessions that noise is learned from."""
-OUTCOMES: dict[RowVerdict, str] = {"worse": "failed", "better": "held", "equal": "held"}
-
-Sides = tuple[list[Session], list[Session]]
-
-
-def compared(store: Store, sessions: Sequence[Session]) -> tuple[Judged, ...]:
-    """Lines on the sides that the sessions are of; none if they are not two.
-
-    The first session, or all on the first of two targets, are the base. Raises
-    StoreError.
-    """
-    sides = _sides(sessions)
-    if not sides or sum(store.count(one.id) for one in sessions) > MOST_RUNS:
-        return ()
-    base, new = (side_of(store, side) for side in sides)
-    found = compare(Reader(store), base, new, Question())
-    return tuple(_lines(found)) if found.rows else ()
-
-
-def _sides(sessions: Sequence[Session]) -> Sides | None:
-    targets = list(dict.fromkeys(one.target for one in sessions))
-    if len(targets) == 2:
-        base, new = ([s for s in sessions if s.target == target] for target in targets)
-        return base, new
-    return ([sessions[0]], [sessions[1]]) if len(sessions) == 2 else None
-
-
-def _lines(found: Comparison) -> Iterator[Judged]:
-    drives = found.subject == "drives"
-    base, new = (", ".join(side.sessions) for side in (found.base, found.new))
-    yield Judged("none", f"{new} compared with {base}: {summary_text(found)}")
-    yield from (Judged("undecided", text) for text in found.differences)
-    for one in found.all_cells:
-        text = f"{one.verdict}: {all_cells_text(one, drives)}"
-        yield Judged(OUTCOMES.get(one.verdict, "undecided"), text)
-    yield from (Judged("failed", text) for text in found.missing[:MAX_NAMED])
-    yield from (Judged("none", text) for text in noise_texts(found))
+    places: Mapping[Any, Any] = {
+        place: run for plan in plans if plan for place, run in places_of(plan).items()
+    }
+    measured = [cell.any for cell in (*base.cells, *new.cells)]
+    for run in not_measured(places, measured):
+        place = place_text(run.template.name, run.cell_text)
+        yield f"{run.test.title}: {place}" if place else run.test.title

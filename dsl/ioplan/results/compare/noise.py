@@ -1,14 +1,14 @@
-"""What runs, sessions and drives differ by, learned from those that did the same.
+"""What runs, sessions and drives differ by, estimated from those that did the same.
 
-All of it is on logarithms, so that a variance is a relative one. A figure of a session
-is taken as a sum (a mixed model, estimated by analysis of variance):
+All of it is on logarithms, so that a variance is a relative one. A session's figure is
+modelled as a sum (a mixed model, estimated by analysis of variance):
 
     figure = cell + drive + session (all of its cells share it)
                   + session of that cell alone + run
 
 Groups are sessions between which nothing is known to have changed; what differs
-within them is noise. Of each cell, the own variance is drawn towards what all cells
-have in common, by as much as they agree (`core.shared_variance`).
+within them is noise. A cell's own variance is drawn towards that of all cells, the
+more, the more they agree (`core.statistics.shared_variance`).
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ Logs = Mapping[Key, tuple[float, ...]]
 EXACT = 1e-12
 """The least variance, a millionth squared: figures are rounded somewhere."""
 FEWEST_CELLS = 3
-"""Fewer cells do not tell what is shared from what is their own."""
+"""With fewer cells, a shared effect and those of single cells look the same."""
 MIN_DEGREES = 2.0
-"""Fewer degrees of freedom (two sessions, once) tell nothing that may be used."""
+"""With fewer degrees of freedom (two sessions, once) a variance is not usable."""
 
 
 class Group(Struct, frozen=True):
-    """Sessions on one drive between which nothing is known to have changed."""
+    """Sessions on one drive between which nothing is known to have changed.
+
+    References are of a setup that is compared; other groups only show what drives
+    differ by. `place` is the drive and the backend, for a person.
+    """
 
     drive: str
     model: str
     sessions: tuple[Logs, ...]
-    compared: bool = False
-    """Whether they are a side of the comparison, or earlier ones of the store."""
-    speaks: bool = True
-    """Whether they are of a setup that is compared; else they tell of drives only."""
+    is_compared: bool = False
+    is_reference: bool = True
     place: str = ""
-    """The target and the backend, for a person."""
 
 
 class MetricNoise(Struct, frozen=True):
-    """The components of a metric's variance, each with its degrees of freedom.
+    """The components of a metric's variance, with their degrees of freedom.
 
     `shared` is of the mean of a session's cells, `own` of what a cell's figure (the
-    mean of its runs) has beside it, `run` of one run, `drive` of one drive of a model
-    to the next. What nothing tells is absent.
+    mean of its runs) has beyond it, `run` of a single run, `drive` from one drive of a
+    model to the next. `sessions` is how many were used, on the setup with the fewest.
     """
 
     shared: Variance | None = None
@@ -62,78 +63,74 @@ class MetricNoise(Struct, frozen=True):
     drive: Variance | None = None
     source: str = ""
     sessions: float = 0
-    """How many tell it, on the setup of which there are fewest."""
 
     def session(self, key: Key) -> Variance | None:
-        """A cell's variance from one session to the next; None if too little is known.
+        """A cell's variance from one session to the next.
 
-        Two sessions, once, are too little: any difference could be theirs.
+        None with too few degrees of freedom: two sessions differ by anything.
         """
         own = self.own.get(key)
-        known = own is not None and own.degrees >= MIN_DEGREES
-        return self.guess(key) if known else None
+        is_usable = own is not None and own.degrees >= MIN_DEGREES
+        return self.guess(key) if is_usable else None
 
     def guess(self, key: Key) -> Variance | None:
-        """A cell's variance, however little it is known by."""
+        """As `session`, with however few degrees of freedom."""
         own = self.own.get(key)
-        return None if self.shared is None or own is None else added(self.shared, own)
+        return None if self.shared is None or own is None else total(self.shared, own)
 
 
-def added(*parts: Variance) -> Variance:
+def total(*parts: Variance) -> Variance:
     """A sum of estimates, with Satterthwaite's degrees of freedom (1946)."""
-    total = sum(part.value for part in parts)
+    value = sum(part.value for part in parts)
     below = sum(part.value**2 / part.degrees for part in parts)
-    return Variance(total, total**2 / below if below else inf)
+    return Variance(value, value**2 / below if below else inf)
 
 
-def percent(one: Variance) -> float:
+def percent(variance: Variance) -> float:
     """The standard deviation, as a share of the figure in percent."""
-    return 100 * expm1(sqrt(one.value))
+    return 100 * expm1(sqrt(variance.value))
 
 
-def learned(
+def estimate_noise(
     groups: Sequence[Group], keys: Iterable[Key], floor: float = EXACT
 ) -> MetricNoise:
-    """The components of these cells; no variance is below the floor.
+    """The components for these cells; no variance is below the floor.
 
-    Figures that never differ tell nothing, unless they are known to a step only.
+    Figures that never differ are evidence only where they are rounded to a step.
     """
     keys, floor = list(keys), max(floor, EXACT)
-    speaking = [group for group in groups if group.speaks]
-    repeated = [group for group in speaking if len(group.sessions) > 1]
-    least = EXACT if floor == EXACT else -1.0
-    own, shared = _Sums(least), _Sums(least)
+    references = [group for group in groups if group.is_reference]
+    repeated = [group for group in references if len(group.sessions) > 1]
+    negligible = EXACT if floor == EXACT else -1.0
+    own, shared = SquareSums(negligible), SquareSums(negligible)
     for group in repeated:
         _add_group(group, keys, own, shared)
-    run = _runs(speaking, keys)
+    # with one or two cells, all variance is their own
+    unshared = Variance(0.0, inf) if own.degrees else None
     return MetricNoise(
-        shared=shared.variance(None, 0.0) or _none_shared(own),
-        own=_drawn_together(own, keys, floor),
-        run=_drawn_together(run, keys, floor),
-        drive=_drives(groups, keys),
+        shared=shared.variance(None, 0.0) or unshared,
+        own=_moderated(own, keys, floor),
+        run=_moderated(_run_sums(references, keys), keys, floor),
+        drive=_drive_variance(groups, keys),
         source=_source(repeated) if own.degrees else "",
-        sessions=_fewest(repeated),
+        sessions=_fewest_sessions(repeated),
     )
 
 
-def _fewest(repeated: Sequence[Group]) -> int:
-    counts = Counter[str]()
-    for group in repeated:
-        counts[group.place] += len(group.sessions)
-    return min(counts.values(), default=0)
+class SquareSums(Struct):
+    """Sums of squares and their degrees of freedom, by cell.
 
+    A sum of up to `negligible` for a degree of freedom adds neither.
+    """
 
-class _Sums(Struct):
-    """Sums of squares and their degrees of freedom; one of up to `least` adds none."""
-
-    least: float = -1.0
+    negligible: float = -1.0
     sums: dict[Key, float] = {}
     degrees: dict[Key, float] = {}
 
-    def add(self, key: Key, sum_: float, degrees: float) -> None:
-        if sum_ <= self.least * degrees:
+    def add(self, key: Key, squares: float, degrees: float) -> None:
+        if squares <= self.negligible * degrees:
             return
-        self.sums[key] = self.sums.get(key, 0.0) + sum_
+        self.sums[key] = self.sums.get(key, 0.0) + squares
         self.degrees[key] = self.degrees.get(key, 0.0) + degrees
 
     def variance(self, key: Key, floor: float) -> Variance | None:
@@ -143,115 +140,124 @@ class _Sums(Struct):
         return Variance(max(self.sums[key] / degrees, floor), degrees)
 
 
-def _add_group(group: Group, keys: Sequence[Key], own: _Sums, shared: _Sums) -> None:
-    """A table of sessions by cells: its rows' means, and what is left of each cell."""
-    off = list(_deviations(group, keys))
-    cells = len({key for one in off for key in one})
+def _add_group(
+    group: Group, keys: Sequence[Key], own: SquareSums, shared: SquareSums
+) -> None:
+    """Analyse a table of sessions by cells: its rows' means, and the residuals."""
+    rows = list(_deviations(group, keys))
+    cells = len({key for row in rows for key in row})
     if not cells:
         return
-    means = [fmean(one.values()) if cells >= FEWEST_CELLS else 0.0 for one in off]
-    if cells >= FEWEST_CELLS:
-        shared.add(None, sum(mean**2 for mean in means), len(off) - 1)
+    is_shared = cells >= FEWEST_CELLS
+    means = [fmean(row.values()) if is_shared else 0.0 for row in rows]
+    if is_shared:
+        shared.add(None, sum(mean**2 for mean in means), len(rows) - 1)
+    # of a cell's variance, 1 / cells is in the mean of the cells
+    part = 1 - 1 / cells if is_shared else 1.0
     for key in keys:
-        left = [one[key] - m for one, m in zip(off, means, strict=True) if key in one]
-        if left:
-            _add_cell(own, key, left, cells)
-
-
-def _add_cell(own: _Sums, key: Key, left: Sequence[float], cells: int) -> None:
-    """Add a cell's own variance: beside the cells' mean it is (1 - 1 / cells) of it."""
-    part = 1 - 1 / cells if cells >= FEWEST_CELLS else 1.0
-    own.add(key, sum(one**2 for one in left), (len(left) - 1) * part)
+        residuals = [
+            row[key] - mean for row, mean in zip(rows, means, strict=True) if key in row
+        ]
+        if residuals:
+            squares = sum(residual**2 for residual in residuals)
+            own.add(key, squares, (len(residuals) - 1) * part)
 
 
 def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]:
-    """Each session's deviations from the group's means, in cells seen repeatedly."""
-    figures = [
-        {key: fmean(one[key]) for key in keys if one.get(key)} for one in group.sessions
+    """By session, the deviations from the group's means, of cells that it repeated."""
+    rows = [
+        {key: fmean(logs[key]) for key in keys if logs.get(key)}
+        for logs in group.sessions
     ]
-    by_key = {key: [one[key] for one in figures if key in one] for key in keys}
-    means = {key: fmean(found) for key, found in by_key.items() if len(found) > 1}
-    for one in figures:
-        off = {key: one[key] - means[key] for key in one if key in means}
-        if off:
-            yield off
+    columns = {key: [row[key] for row in rows if key in row] for key in keys}
+    means = {key: fmean(column) for key, column in columns.items() if len(column) > 1}
+    for row in rows:
+        deviations = {key: row[key] - means[key] for key in row if key in means}
+        if deviations:
+            yield deviations
 
 
-def _none_shared(own: _Sums) -> Variance | None:
-    """With one or two cells, all that sessions differ by is the cell's own."""
-    return Variance(0.0, inf) if own.degrees else None
-
-
-def _runs(groups: Sequence[Group], keys: Sequence[Key]) -> _Sums:
-    sums = _Sums()
+def _run_sums(groups: Sequence[Group], keys: Sequence[Key]) -> SquareSums:
+    sums = SquareSums()
     for group in groups:
         for session in group.sessions:
             for key in keys:
                 logs = session.get(key, ())
                 if len(logs) > 1:
-                    sums.add(key, squares(logs), len(logs) - 1)
+                    sums.add(key, _squares(logs), len(logs) - 1)
     return sums
 
 
-def squares(values: Sequence[float]) -> float:
-    """The sum of the squared deviations from the mean."""
+def _squares(values: Sequence[float]) -> float:
     middle = fmean(values)
     return sum((value - middle) ** 2 for value in values)
 
 
-def _drawn_together(
-    sums: _Sums, keys: Sequence[Key], floor: float
+def _moderated(
+    sums: SquareSums, keys: Sequence[Key], floor: float
 ) -> dict[Key, Variance]:
-    """Each cell's variance, helped by the others; one without has theirs alone.
+    """The variances of cells, moderated by those of the others.
 
-    Others raise it and do not lower it: among many cells, the noisiest would else be
-    taken for changed. And all of them are no surer than all that was seen.
+    Others raise a variance and never lower it, or the noisiest of many cells would look
+    changed. A cell without one has what is common, and none has more degrees of freedom
+    than all of them together.
     """
-    known = {key: one for key in keys if (one := sums.variance(key, floor))}
-    drawn = dict(zip(known, moderated(list(known.values())), strict=True))
-    others = common(list(known.values()))
-    seen = sum(sums.degrees.values())
-    least = {key: one.value for key, one in known.items()}
-    found = {key: one for key in keys if (one := drawn.get(key, others))}
+    single = {key: own for key in keys if (own := sums.variance(key, floor))}
+    drawn = dict(zip(single, moderated(list(single.values())), strict=True))
+    usual = common(list(single.values()))
+    most_degrees = sum(sums.degrees.values())
+    variances = {key: variance for key in keys if (variance := drawn.get(key, usual))}
     return {
-        key: Variance(max(one.value, least.get(key, 0.0)), min(one.degrees, seen))
-        for key, one in found.items()
+        key: Variance(
+            max(variance.value, single[key].value if key in single else 0.0),
+            min(variance.degrees, most_degrees),
+        )
+        for key, variance in variances.items()
     }
 
 
-def _drives(groups: Sequence[Group], keys: Sequence[Key]) -> Variance | None:
-    """The variance between drives of one model: of the mean of their common cells."""
-    sums = _Sums()
+def _drive_variance(groups: Sequence[Group], keys: Sequence[Key]) -> Variance | None:
+    """The variance between drives of a model, in the mean of their common cells."""
+    sums = SquareSums()
     for model in dict.fromkeys(group.model for group in groups if group.model):
         drives = _by_drive([group for group in groups if group.model == model], keys)
-        both = [key for key in keys if all(key in one for one in drives)]
-        if len(drives) > 1 and both:
-            means = [fmean(one[key] for key in both) for one in drives]
-            sums.add(None, squares(means), len(drives) - 1)
+        common_keys = [key for key in keys if all(key in drive for drive in drives)]
+        if len(drives) > 1 and common_keys:
+            means = [fmean(drive[key] for key in common_keys) for drive in drives]
+            sums.add(None, _squares(means), len(drives) - 1)
     return sums.variance(None, 0.0)
 
 
 def _by_drive(groups: Sequence[Group], keys: Sequence[Key]) -> list[dict[Key, float]]:
-    """The figure of each cell on each drive, over all of its sessions."""
+    """The figures of a drive's cells, over all of its sessions."""
     sessions: dict[str, list[Logs]] = {}
     for group in groups:
         sessions.setdefault(group.drive, []).extend(group.sessions)
     return [
         {
-            key: fmean(logs)
+            key: fmean(means)
             for key in keys
-            if (logs := [fmean(one[key]) for one in found if one.get(key)])
+            if (means := [fmean(logs[key]) for logs in drive if logs.get(key)])
         }
-        for found in sessions.values()
+        for drive in sessions.values()
     ]
 
 
+def _fewest_sessions(repeated: Sequence[Group]) -> int:
+    counts = Counter[str]()
+    for group in repeated:
+        counts[group.place] += len(group.sessions)
+    return min(counts.values(), default=0)
+
+
 def _source(repeated: Sequence[Group]) -> str:
-    """Which sessions it comes from."""
-    compared = sum(len(one.sessions) for one in repeated if one.compared)
-    earlier = sum(len(one.sessions) for one in repeated if not one.compared)
-    places = dict.fromkeys(one.place for one in repeated if not one.compared)
-    on = " and ".join(f" on {place}" for place in places if place)
+    """Which sessions the noise is from."""
+    compared = sum(len(group.sessions) for group in repeated if group.is_compared)
+    others = [group for group in repeated if not group.is_compared]
+    count = sum(len(group.sessions) for group in others)
+    places = " and ".join(dict.fromkeys(group.place for group in others if group.place))
     parts = [f"the {compared} sessions compared"] if compared else []
-    parts += [f"{earlier} others that did the same runs{on}"] if earlier else []
+    if count:
+        where = f" ({places})" if places else ""
+        parts.append(f"{count} other sessions with the same runs{where}")
     return " and ".join(parts)

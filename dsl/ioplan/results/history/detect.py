@@ -16,32 +16,36 @@ from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.records.session import Session
 from ioplan.records.setup import Setup
-from ioplan.results.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM
-from ioplan.results.compare.earlier import (
-    Peers,
-    RunFigures,
-    noise_of,
-    others,
-    setups_of,
+from ioplan.results.compare.blocks import alternating
+from ioplan.results.compare.decision import (
+    ALPHA,
+    CELL_SHARE,
+    COMMON_SHARE,
+    UNKNOWN_NOISE,
 )
 from ioplan.results.compare.estimate import (
     ASSUMED,
     ASSUMED_PERCENT,
-    FOUND,
+    POWER,
     Aim,
     sessions_needed,
 )
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question
 from ioplan.results.compare.noise import FEWEST_CELLS, MetricNoise, percent
-from ioplan.results.compare.wording import alternating
+from ioplan.results.compare.peers import (
+    Peers,
+    RunFigures,
+    noise_of,
+    other_sessions,
+    setups_of,
+)
 from ioplan.results.history.limits import log_limit
 from ioplan.results.history.monitor import nights_until_sure
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 
 ASSUMED_SOURCE = (
-    f"{NOTHING_TO_LEARN_FROM}; assumed are {ASSUMED_PERCENT:g} %, "
-    "in each cell by itself"
+    f"{UNKNOWN_NOISE}; assumed are {ASSUMED_PERCENT:g} %, in each cell by itself"
 )
 
 
@@ -131,7 +135,7 @@ def detection(
     return Detection(
         change_percent=change_percent,
         threshold_percent=Question().threshold_percent,
-        found_percent=100 * FOUND,
+        found_percent=100 * POWER,
         cells=len(run_ids),
         metrics=tuple(needs),
     )
@@ -141,7 +145,7 @@ def _peers(store: Store, run_ids: Sequence[str], on: On) -> list[Peers]:
     known = setups_of(store, set(run_ids))
     fitting = (setup for session, setup in known if on.fits(session, setup))
     newest = next(fitting, None)
-    return others(store, run_ids, {newest}) if newest else []
+    return other_sessions(store, run_ids, {newest}) if newest else []
 
 
 def _needs(
@@ -152,11 +156,11 @@ def _needs(
     sizes = sorted(known or [ASSUMED], key=lambda one: one.value)
     assumed = Variance(ASSUMED.value / cells, ASSUMED.degrees)
     shared = noise.shared if known else assumed
-    aim = Aim(-log1p(-change), log1p(Question().threshold_percent / 100), LEVEL)
+    aim = Aim(-log1p(-change), log1p(Question().threshold_percent / 100), ALPHA)
     pooled = shared is not None and cells >= FEWEST_CELLS
-    share = FOR_CELLS if pooled else FOR_CELLS + FOR_ALL
-    each = replace(aim, level=LEVEL * share / (cells * len(DEFAULT_METRICS)))
-    every = replace(aim, level=LEVEL * FOR_ALL)
+    share = CELL_SHARE if pooled else CELL_SHARE + COMMON_SHARE
+    each = replace(aim, p_value=ALPHA * share / (cells * len(DEFAULT_METRICS)))
+    every = replace(aim, p_value=ALPHA * COMMON_SHARE)
     return MetricNeeds(
         metric=str(metric),
         all_cells=sessions_needed(shared, every) if pooled and shared else None,

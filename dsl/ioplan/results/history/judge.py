@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.language.metric import Metric
-from ioplan.results.compare.earlier import BUCKET
+from ioplan.results.compare.peers import BUCKET
 from ioplan.results.history.analysis import analysed
 from ioplan.results.history.model import History, Series
 from ioplan.results.history.monitor import EXACT
@@ -22,7 +22,7 @@ from ioplan.results.history.visits import (
     read_visits,
     values_of,
 )
-from ioplan.results.measure.metrics import MORE_IS_BETTER
+from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.store.store import Store
 
 NEWEST = 100
@@ -123,7 +123,7 @@ def _series(
     name = str(metric)
     floor = BUCKET**2 / 12 if metric.percent is not None else EXACT
     sought = bool(metric.sought) and name not in lowest
-    better = sought or metric.name in MORE_IS_BETTER
+    better = sought or more_is_better(metric)
     for texts, visits in parts.items():
         about: dict[str, Any] = {
             "group": dict(zip(by, texts, strict=True)),

@@ -13,8 +13,8 @@ from msgspec import Struct
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.setup import drive_of, model_of
-from ioplan.results.compare.earlier import key_of, logs_of
 from ioplan.results.compare.noise import Key
+from ioplan.results.compare.peers import logs_of
 from ioplan.results.compare.side import CellRuns, cells_of
 from ioplan.results.measure.metrics import UNREAD, Figure, OfResult, of_result
 from ioplan.results.report.reader import Reader
@@ -355,7 +355,7 @@ class Settings:
 
 def _cell(cell: CellRuns) -> Cell:
     run = cell.any
-    return Cell(key_of(cell), cell.run_id, _title(run), tuple(run.asked.cell.items()))
+    return Cell(cell.key, cell.run_id, _title(run), tuple(run.asked.cell.items()))
 
 
 def _title(run: RunRecord) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
-from ioplan.results.compare.wording import change_text
+from ioplan.results.compare.blocks import change_text
 from ioplan.results.history.limits import budget
 from ioplan.results.history.model import Change, History, Point, Series
 
@@ -33,7 +33,7 @@ def value_text(series: Series, value: float) -> str:
 
 def percent_text(ratio: float) -> str:
     """`+5.1 %`."""
-    return change_text(ratio, drives=False)
+    return change_text(ratio, is_ratio=False)
 
 
 def change_line(series: Series, change: Change) -> str:

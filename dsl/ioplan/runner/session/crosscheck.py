@@ -49,7 +49,7 @@ class RatioInterval(Struct, frozen=True):
         near = AGREEMENT_PERCENT / 100
         if 1 - near <= self.low and self.high <= 1 + near:
             return "agree"
-        return "undecided" if self.low <= 1 <= self.high else "differ"
+        return "inconclusive" if self.low <= 1 <= self.high else "differ"
 
 
 class MetricRatio(Struct, frozen=True):

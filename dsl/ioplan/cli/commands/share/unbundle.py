@@ -222,8 +222,8 @@ def _with_values(request: RunRequest, bundled: Bundled, plan: Path) -> RunReques
     return request.model_copy(update=values)
 
 
-WORDS = ("equal", "different", "undecided")
-ONE_EACH = ": noise cannot be estimated from one run per side; repeat the cells"
+WORDS = ("equal", "different", "inconclusive")
+ONE_EACH = ": 1 run a side does not show the noise; repeat the cells"
 
 
 def _print_outcome(comparison: Comparison, path: Path) -> int:
@@ -234,14 +234,14 @@ def _print_outcome(comparison: Comparison, path: Path) -> int:
     missing = len(comparison.only_base)
     more = f"; {missing} of its cells were not run" if missing else ""
     print_line(f"against {path}: of {len(known)} figures {counts or 'none'}{more}")
-    for row in [*rows["different"], *rows["undecided"]][:MOST_SHOWN]:
+    for row in [*rows["different"], *rows["inconclusive"]][:MOST_SHOWN]:
         print_line(f"  {row.test}: {_row_text(row)}")
     for remark in dict.fromkeys(text for row in known for text in row.remarks):
         print_line(f"  different: {remark}")
     if rows["different"]:
         print_line("not reproduced")
-    elif rows["undecided"] or missing or not known:
-        print_line(f"undecided{ONE_EACH}")
+    elif rows["inconclusive"] or missing or not known:
+        print_line(f"inconclusive{ONE_EACH}")
     else:
         print_line("reproduced")
         return HELD
@@ -251,13 +251,13 @@ def _print_outcome(comparison: Comparison, path: Path) -> int:
 def _word(row: Row) -> str:
     """What a comparison's row means for a repetition.
 
-    Where nothing tells the noise, a difference below the threshold is taken as none.
+    Where the noise is unknown, a difference below the threshold is taken as none.
     """
     if row.verdict in ("better", "worse"):
         return "different"
     ratio = _ratio(row)
     near = ratio is not None and abs(ratio - 1) <= float(THRESHOLD[:-1]) / 100
-    return "equal" if row.verdict == "equal" or near else "undecided"
+    return "equal" if row.verdict == "equal" or near else "inconclusive"
 
 
 def _ratio(row: Row) -> float | None:

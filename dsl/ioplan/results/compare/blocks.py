@@ -1,0 +1,307 @@
+"""A comparison as blocks, which the terminal, files and reports write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from ioplan.core.text import counted
+from ioplan.core.units import digits, metric_text, percent_text, ratio_text
+from ioplan.results.compare.comparison import (
+    OTHER_METHOD,
+    VERDICTS,
+    Comparison,
+    JudgedMetric,
+    NoiseSummary,
+    Row,
+    RowVerdict,
+    SideSummary,
+)
+from ioplan.results.compare.decision import UNKNOWN_NOISE
+from ioplan.results.compare.estimate import ASSUMED_PERCENT, MOST
+from ioplan.results.compare.pairing import place_text
+from ioplan.results.report.blocks import Table, Text, Tone
+
+TONES: dict[RowVerdict, Tone] = {
+    "worse": "bad",
+    "better": "good",
+    "suspected": "warning",
+    "equal": "soft",
+    "inconclusive": "warning",
+    "ratio": "plain",
+}
+ALL_CELLS, MISSING = "All cells", "missing cells"
+PHRASES: dict[RowVerdict, str] = {
+    "suspected": "gives a suspicion only",
+    "inconclusive": "is inconclusive",
+    "ratio": "gives ratios only",
+}
+"""Of rows that have no verdict yet."""
+MOST_ROWS = 400
+"""So many rows of a test are shown."""
+MOST_NAMED = 8
+MOST_ALTERNATIONS = 5
+
+
+def blocks(
+    found: Comparison, everything: bool = False, reasons: bool = False
+) -> Iterator[Text | Table]:
+    """Heading, sides, tables, one sentence, and what to know besides.
+
+    Equal rows, and more than a person reads, are shown with `everything`; `reasons` is
+    a column of why rows have their verdict.
+    """
+    yield Text(heading(found), "strong")
+    yield Text(_side_text("BASE", found.base), "soft")
+    yield Text(_side_text("NEW ", found.new), "soft")
+    yield from (Text(difference, "warning") for difference in found.differences)
+    if found.all_cells:
+        yield _table(ALL_CELLS, _all_cells_columns(found), found.all_cells, reasons)
+    for test, group in groupby(found.rows, key=lambda row: row.test):
+        shown = [row for row in group if everything or row.verdict != "equal"]
+        kept = shown if everything else _decided_first(shown)
+        if kept:
+            yield _table(test, _columns(found, kept), kept, reasons)
+        if more := len(shown) - len(kept):
+            yield Text(f"{more:,} more rows: add --all, or --format json", "soft")
+    yield Text(sentence(found), "strong")
+    yield from _missing_texts(found, everything)
+    yield from map(Text, _notes(found))
+
+
+def heading(found: Comparison) -> str:
+    """Which drive is compared with which, or on which drive."""
+    base, new = _drive_text(found.base), _drive_text(found.new)
+    if found.is_of_drives:
+        return f"{new} compared with {base}"
+    return f"NEW compared with BASE on {new}"
+
+
+def _drive_text(side: SideSummary) -> str:
+    """Model and serial number, or the path."""
+    return ", ".join(drive.lstrip(":") for drive in side.drives) or side.target
+
+
+def _side_text(name: str, side: SideSummary) -> str:
+    sessions = ", ".join(side.sessions)
+    return (
+        f"{name} {sessions}: plan {side.plan}, drive {_drive_text(side)}, "
+        f"backend {side.backend}"
+    )
+
+
+def _decided_first(rows: Sequence[Row]) -> Sequence[Row]:
+    """As many as a person reads, in their order: decided ones before others."""
+    ranked = sorted(rows, key=lambda row: row.verdict == "inconclusive")
+    kept = set(map(id, ranked[:MOST_ROWS]))
+    return [row for row in rows if id(row) in kept]
+
+
+# Tables.
+
+Columns = dict[str, list[str]]
+NUMERIC = ("base", "new", "change", "ratio", "95 % interval")
+
+
+def _table(
+    title: str, columns: Columns, judged: Sequence[JudgedMetric], reasons: bool
+) -> Table:
+    """The verdicts, then the columns that have any text."""
+    if reasons:
+        columns = columns | {"reason": [row.why for row in judged]}
+    columns = {name: texts for name, texts in columns.items() if any(texts)}
+    verdicts = [Text(row.verdict, TONES[row.verdict]) for row in judged]
+    cells = zip(*([*map(Text, texts)] for texts in columns.values()), strict=True)
+    return Table(
+        title,
+        ("", *columns),
+        tuple((verdict, *row) for verdict, row in zip(verdicts, cells, strict=True)),
+        frozenset(at for at, name in enumerate(columns, 1) if name in NUMERIC),
+    )
+
+
+def _columns(found: Comparison, rows: Sequence[Row]) -> Columns:
+    return {
+        "cell": [place_text(row.step, row.cell) for row in rows],
+        "metric": [row.metric for row in rows],
+        "base": [metric_text(row.base, row.unit) for row in rows],
+        "new": [metric_text(row.new, row.unit) for row in rows],
+        **_changes(found, rows),
+    }
+
+
+def _all_cells_columns(found: Comparison) -> Columns:
+    """The changes, and how many cells changed in that direction."""
+    rows = found.all_cells
+    return {
+        "metric": [row.metric for row in rows],
+        **_changes(found, rows),
+        "cells": [
+            f"{row.same_way} of {row.cells} {_direction(row.ratio)}" for row in rows
+        ],
+    }
+
+
+def _changes(found: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
+    """As ratios of two drives, or of two sessions; else in percent."""
+    is_ratio = found.is_of_drives or found.is_single
+    end_text = ratio_text if is_ratio else _signed
+    return {
+        "ratio" if is_ratio else "change": [
+            change_text(row.ratio, is_ratio) for row in rows
+        ],
+        "95 % interval": [
+            f"{end_text(row.low)} … {end_text(row.high)}"
+            if row.low and row.high
+            else ""
+            for row in rows
+        ],
+    }
+
+
+def _direction(ratio: float | None) -> str:
+    return "lower" if ratio and ratio < 1 else "higher"
+
+
+def change_text(ratio: float | None, is_ratio: bool) -> str:
+    """A ratio as a change, +12.3 %, or as it is, 1.12×."""
+    if ratio is None:
+        return "–"
+    return ratio_text(ratio) if is_ratio else f"{_signed(ratio)} %"
+
+
+def _signed(ratio: float) -> str:
+    change = (ratio - 1) * 100
+    if abs(change) < 0.05:
+        return "0.0"
+    text = f"{change:+.1f}" if abs(change) < 99.95 else digits(change)
+    return text if text[0] in "+-" else f"+{text}"
+
+
+# The sentence, and what to know besides.
+
+
+def sentence(found: Comparison) -> str:
+    """The verdicts in one sentence; where nothing is decided, what would decide it."""
+    groups = list(_open_groups(found.rows))
+    if len(groups) == 1 and len(groups[0]) == len(found.rows) and not found.missing:
+        phrase = PHRASES[groups[0][0].verdict]
+        return f"{heading(found)} {phrase}: {_open_text(found, groups[0])}"
+    usual = () if found.is_of_drives else ("worse", "better", "equal")
+    counts = [
+        f"{count} {verdict}"
+        for verdict in VERDICTS
+        if (count := found.count(verdict)) or verdict in usual
+    ]
+    if found.missing:
+        counts.append(f"{counted(len(found.missing), 'cell')} missing")
+    text = f"{heading(found)}: {', '.join(counts)}"
+    if not found.count("equal"):
+        return text
+    return f"{text}; changes below {found.threshold_percent:g} % count as equal"
+
+
+def _open_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows without a verdict, or with a suspected one, by the reason."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.verdict in PHRASES:
+            groups.setdefault((row.verdict, row.why), []).append(row)
+    yield from groups.values()
+
+
+def _open_text(found: Comparison, rows: Sequence[Row]) -> str:
+    """Why, and what would decide it."""
+    first = rows[0]
+    is_unknown = first.why == UNKNOWN_NOISE
+    why = "1 session a side" if is_unknown and found.is_single else first.why
+    if first.verdict == "suspected" or first.why == OTHER_METHOD:
+        return why
+    if not any(row.ratio for row in rows):
+        return why
+    needed = sorted(row.sessions_needed or MOST + 1 for row in rows)
+    count = needed[(len(needed) - 1) // 2]
+    scope = "" if needed[0] == needed[-1] else " for half of them"
+    if count > MOST:
+        return f"{why}; it takes more than {MOST} runs a side to decide{scope}"
+    return f"{why}; run each side {count} times{scope}, in turn ({alternating(count)})"
+
+
+def alternating(count: int) -> str:
+    """The order in which so many sessions a side are run: ABABAB."""
+    more = "…" if count > MOST_ALTERNATIONS else ""
+    return "AB" * min(count, MOST_ALTERNATIONS) + more
+
+
+def _notes(found: Comparison) -> Iterator[str]:
+    yield from noise_texts(found)
+    groups = list(_open_groups(found.rows))
+    for rows in groups:
+        if len(rows) < len(found.rows) or found.missing:
+            yield f"{len(rows)} {rows[0].verdict}: {_open_text(found, rows)}"
+    if any(row.why == UNKNOWN_NOISE and row.ratio for row in found.rows):
+        noise = f"a run-to-run variation of {ASSUMED_PERCENT:g} %"
+        yield f"the number of sessions that would decide assumes {noise}"
+    yield from _consecutive_texts(found)
+    failed = {
+        (row.test, place_text(row.step, row.cell)): row.why
+        for row in found.rows
+        if row.why and row.verdict == "worse"
+    }
+    for (test, cell), why in failed.items():
+        yield f"{test} {cell}: {why}"
+    remarks = Counter(remark for row in found.rows for remark in row.remarks)
+    for remark, count in remarks.items():
+        yield f"{counted(count, 'row')}: {remark}"
+    if found.base.finished:
+        yield from _named("BASE has no", found.only_new, MOST_NAMED)
+
+
+def noise_texts(found: Comparison) -> Iterator[str]:
+    """How much sessions differ, by which sessions, and how much drives differ."""
+    for source in dict.fromkeys(noise.source for noise in found.noise):
+        same = [noise for noise in found.noise if noise.source == source]
+        if sizes := _sizes(same, "session_percent"):
+            yield f"run-to-run variation: {sizes}, from {source}"
+        elif sizes := _sizes(same, "run_percent"):
+            yield f"runs of a session differ by {sizes}; sessions differ by more"
+    drives = _sizes(found.noise, "drive_percent")
+    if drives and found.is_of_drives:
+        yield f"drives of one model differ by {drives}"
+
+
+def _sizes(noise: Iterable[NoiseSummary], name: str) -> str:
+    sizes = ((one.metric, getattr(one, name)) for one in noise)
+    return ", ".join(
+        f"{percent_text(size)} ({metric})" for metric, size in sizes if size
+    )
+
+
+def _consecutive_texts(found: Comparison) -> Iterator[str]:
+    """Sides that ran one after the other count for less than they have."""
+    present = [len(side.sessions) for side in (found.base, found.new)]
+    counts = [
+        max((getattr(row, name) for row in found.rows), default=0)
+        for name in ("base_sessions", "new_sessions")
+    ]
+    if counts < present:
+        yield (
+            f"{present[0]} + {present[1]} sessions count as {counts[0]} + {counts[1]}: "
+            "consecutive ones of a side may have drifted together; run the sides in "
+            f"turn ({alternating(max(present))})"
+        )
+
+
+def _missing_texts(found: Comparison, everything: bool) -> Iterator[Text]:
+    most = len(found.missing) if everything else MOST_NAMED
+    for text in _named("", found.missing, most):
+        yield Text(text, "bad", MISSING)
+
+
+def _named(prefix: str, cells: Iterable[str], most: int) -> Iterator[str]:
+    names = list(dict.fromkeys(cells))
+    for name in names[:most]:
+        yield f"{prefix} {name}".strip()
+    if len(names) > most:
+        yield f"{prefix} {len(names) - most:,} more cells".strip()
