@@ -88,10 +88,10 @@ class TestSelection:
         assert titles(store_path) == ["Random writes"]
         assert "Random reads" not in ioplan("show").out
         assert run(plan, "--quiet").code == 0
-        shown = ioplan("show", "--test", "odd [TITLE]*").out
+        shown = ioplan("show", "--tables", "--test", "odd [TITLE]*").out
         assert re.findall(r"^(\w.*?) ─{8}", shown, re.M) == [
             "Odd [title]*",
-            "Headlines",
+            "Headlines, SIMULATED",
         ]
 
     def test_an_export_is_of_all_tests(self, plan: Path, rough_sim: None) -> None:

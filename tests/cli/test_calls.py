@@ -100,7 +100,7 @@ class TestWords:
             ("run -qh p", {"quiet": True, "help": True}),
             ("run p", {"plan": Path("p"), "profile": "full", "settings": []}),
             ("run p", {"targets": [], "quiet": False}),
-            ("show", {"session": "last"}),
+            ("show", {"sessions": []}),
             ("report", {"output": Path("report.html")}),
             ("plan p --set a=1 --set=b=2 --profile x", {"settings": ["a=1", "b=2"]}),
             ("run p --target a --target=b", {"targets": ["a", "b"]}),

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,13 +44,32 @@ def narrow(done: Done) -> bool:
 
 
 @pytest.mark.promise("exit_codes.held")
-def test_run_ends_with_table_chart_and_place_of_the_record(
+def test_run_ends_with_bars_what_to_know_and_where_all_figures_are(
     reads: Path, store_path: Path
 ) -> None:
+    """A bar and a value for each headline, and at most five lines."""
     done = succeed("run", reads, *SIM)
-    assert "held in 4 of 4 cells: expect p99 < 100ms" in done.out
-    assert "IOPS by queue depth" in done.out and "┤" in done.out
-    assert f"4 runs kept in {store_path}" in done.out
+    _, end = done.out.split("Headlines, SIMULATED ")
+    title, *lines = [line for line in end.splitlines() if line.strip()][1:]
+    bars = [line for line in lines if "█" in line]
+    assert title == "Sweep" and 1 <= len(bars) <= 4
+    assert all(re.search(r"█ +[\d.]+( µs|k? IOPS)", bar) for bar in bars), bars
+    known, where = lines[len(bars) : -1], lines[-1]
+    assert "✓ all 4 expectations passed" in known and len(known) <= 5
+    hint = shlex.split(where.removeprefix("4 runs kept: ioplan "))
+    shown = succeed(*hint).out
+    assert "held in 4 of 4 cells: expect p99 < 100ms" in shown
+    assert "IOPS by queue depth" in shown and "┤" in shown
+    assert max(map(len, end.splitlines())) <= 80
+
+
+def test_show_has_a_screen_of_charts_and_headlines(reads: Path) -> None:
+    """Of 80 columns and 50 lines, with the first chart of a test; not its table."""
+    succeed("run", reads, *SIM, "--quiet")
+    done = succeed("show")
+    assert "Sweep: IOPS by queue depth" in done.out and " p99.9 " not in done.out
+    assert len(done.out.splitlines()) <= 50 and narrow(done)
+    assert done.out.splitlines()[-1].startswith("all figures: ioplan show 2")
 
 
 def test_json_lines_are_json_and_nothing_else(reads: Path) -> None:

@@ -81,7 +81,7 @@ test "Found" {{ after full run random 4KiB 100/0 for 100ms {seek} }}"""
     done = ioplan("run", plan_file(tmp_path, text), *words)
     (session,) = json.loads(ioplan("ls", "--format", "json").out)["sessions"]
     runs = session["runs"]
-    assert f"\n{runs} runs kept in " in done.out and runs > 3, done.out
+    assert f"\n{runs} runs kept: " in done.out and runs > 3, done.out
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report.docx"])

@@ -115,7 +115,9 @@ def test_no_title_reaches_the_terminal_as_more_than_text(
         update={"seq": 2, "asked": made.asked.model_copy(update={"cell": {axis: "1"}})}
     )
     store = OneSession(said)
-    show_records(console, store, store.session(made.session), [made, other])  # type: ignore[arg-type]
+    show_records(
+        console, store, store.session(made.session), [made, other], tables=True
+    )  # type: ignore[arg-type]
     assert steers(out.getvalue()) == []
 
 
@@ -126,6 +128,7 @@ def test_a_title_cannot_forge_a_line_or_markup() -> None:
         OneSession(),  # type: ignore[arg-type]
         session(),
         [record(1, test="a [red]b[/red] [/c]\nheld: expect p99 < 1us", cell={})],
+        tables=True,
     )
     first = out.getvalue().splitlines()[0]
     assert first.startswith("a [red]b[/red] [/c]\N{REPLACEMENT CHARACTER}held: expect")

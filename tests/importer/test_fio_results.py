@@ -303,7 +303,7 @@ def test_a_latency_that_was_not_measured_is_absent(
     file = tmp_path / "r.json"
     file.write_text(json.dumps(document(job(read=read))))
     assert ioplan("import", file).code == 0
-    shown = ioplan("show").out
+    shown = ioplan("show", "--tables").out
     assert "0 ns" not in shown and "fio measured no latency" in shown
     assert "it was not measured" in shown
     for name in ("mean", "p99", "max", "read.mean"):

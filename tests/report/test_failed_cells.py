@@ -144,7 +144,8 @@ def test_where_all_has_failed_the_page_and_the_terminal_say_so(
 
 def test_both_tables_of_runs_have_figures_until_then_and_the_mark(swept: Store) -> None:
     out, records = io.StringIO(), list(swept.records(ID))
-    show_records(Console(file=out, width=80), swept, swept.session(ID), records)
+    console = Console(file=out, width=80)
+    show_records(console, swept, swept.session(ID), records, tables=True)
     table = out.getvalue().partition("IOPS by queue depth")[0]
     lines: dict[str, str] = {}
     for line in filter(str.strip, table.splitlines()):

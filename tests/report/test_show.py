@@ -39,14 +39,17 @@ def three() -> list[RunRecord]:
     return [record(n, made, cell={"qd": str(2 ** (n - 1))}) for n in (1, 2, 3)]
 
 
-def printed(store: Store, records: Sequence[RunRecord], width: int = 80) -> str:
+def printed(
+    store: Store, records: Sequence[RunRecord], width: int = 80, tables: bool = True
+) -> str:
     """As if these were the records of the session that is there."""
     there = {one.seq for one in store.records(ID)}
     for one in records:
         if one.seq not in there:
             store.add(one, RunDetail())
     out = io.StringIO()
-    show_records(Console(file=out, width=width), store, store.session("last"), records)
+    console = Console(file=out, width=width)
+    show_records(console, store, store.session("last"), records, tables=tables)
     return out.getvalue()
 
 
@@ -65,10 +68,11 @@ def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> Non
     one = record(1, measurement(), cell={"qd": "1"})
     series = tuple(interval(n, some) for n, some in enumerate(ios, 1))
     store.add(one, RunDetail(series=series))
-    text, _, _ = printed(store, [one]).partition("Headlines ")
+    text = printed(store, [one]).partition("Headlines")[0]
     assert line in text
     assert bool(line) == ("in time" in text) == ("█" in text)
     narrow = printed(store, [changed(one, cell={"qd": "1", "region": "0%..50%"})], 60)
+    narrow = narrow.partition("Headlines")[0]
     assert "in time" not in narrow and "…" not in narrow
 
 
@@ -123,15 +127,17 @@ def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(
     assert len({line.index("µs") for line in table if "µs" in line}) == 1
 
 
-def test_warnings_of_a_kind_are_one_line(store: Store, three: list[RunRecord]) -> None:
-    """With the worst; of one run alone it names its cell."""
+def test_a_warning_is_printed_once_a_session_with_its_cells(
+    store: Store, three: list[RunRecord]
+) -> None:
+    """Also where its figures differ: with the worst of them, over all tests."""
     shares = zip(three, (46, 50.5, 9), strict=True)
     busy = [changed(one, warnings=(BUSY.format(share),)) for one, share in shares]
-    found = " ".join(printed(store, busy).split())
-    assert found.count("warning in") == 1
-    assert f"warning in 3 of 3 runs, worst at qd=2: {BUSY.format(50.5)}" in found
-    hot = changed(three[1], warnings=("hot",), round=2)
-    assert "warning at qd=2 round 2: hot" in printed(store, [three[0], hot])
+    busy[2] = changed(busy[2], test="other")
+    for tables in (True, False):
+        found = " ".join(printed(store, busy, tables=tables).split())
+        assert found.count("warning") == 1 and found.count("waited for a CPU") == 1
+        assert f"▲ warning in 3 of 3 cells: {BUSY.format(50.5)}" in found
 
 
 def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> None:
@@ -141,10 +147,11 @@ def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> 
         for n, (one, text) in texts
     ]
     lines = [line.strip() for line in printed(store, failed).splitlines()]
-    assert [line for line in lines if line.startswith(("failed at", "warning "))] == [
-        *("failed at qd=1: EIO at 0", "warning in 2 of 3 runs: hot"),
-        *("failed at qd=2: EIO at 1", "warning at qd=2: lost 3 I/Os"),
-        "failed at qd=4: EIO at 2",
+    assert [line for line in lines if line.startswith(("failed at", "warning"))] == [
+        *(f"failed at qd={2**n}: EIO at {n}" for n in range(3)),
+    ]
+    assert [line for line in lines if "warning in" in line] == [
+        *("▲ warning in 2 of 3 cells: hot", "▲ warning in 1 of 3 cells: lost 3 I/Os"),
     ]
 
 
@@ -241,7 +248,7 @@ def test_the_page_has_a_row_for_each(streams: Path) -> None:
     p99s = [p.latency_ns for p in told.latency.percentiles if p.percent == 99]
     assert [data_read["p99"]] == pytest.approx(p99s)
 
-    lines = ioplan("show", *place).out.splitlines()
+    lines = ioplan("show", "--tables", *place).out.splitlines()
     assert max(map(len, lines[1:])) <= 80
     table = [line.split() for line in lines]
     for row in (row for found in rows.values() for row in found):
@@ -269,5 +276,5 @@ def test_cells_are_cut_off_and_not_rows(tmp_path: Path, store_path: Path) -> Non
       skip when threads > 1 and qd == 13
     }"""
     assert ioplan("run", plan_file(tmp_path, text), "--backend", "sim", "-q").code == 0
-    table = ioplan("show").out.partition("IOPS by")[0]
+    table = ioplan("show", "--tables").out.partition("IOPS by")[0]
     assert table.count(" all ") == 61 and "more:" not in table

@@ -238,12 +238,13 @@ def curves_of(count: int) -> ChartSpec:
     return picture(rows, x_scale="log")
 
 
-@pytest.mark.parametrize(("count", "fine"), [(2, True), (6, True), (7, False)])
-def test_few_curves_have_colours_and_more_have_letters(count: int, fine: bool) -> None:
-    """Where there are colours."""
+@pytest.mark.parametrize(("count", "plots"), [(2, 1), (8, 1), (9, 2)])
+def test_curves_have_colours_and_letters_only_without(count: int, plots: int) -> None:
+    """More curves than colours take several plots."""
     text = Text.from_ansi(printed(curves_of(count), colors="256"))
     colors = {str(span.style) for span in text.spans} - {"bold", "none"}
-    assert (len(colors) == count) == fine == ("aaaa" not in text.plain)
+    assert len(colors) == min(count, 8) and "aaaa" not in text.plain
+    assert text.plain.count("└") == plots
     assert all(f"{n}KiB" in text.plain for n in range(1, count + 1))
     assert max(map(len, text.plain.splitlines())) <= 80
     assert any("aaaa" in line for line in lines_of(curves_of(2)))
@@ -281,7 +282,7 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
 }"""
     plan = plan_file(tmp_path, TWO.replace("\n}", lines))
     assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
-    found, _, _ = ioplan("show").out.partition("Headlines ")
+    found, _, _ = ioplan("show", "--tables").out.partition("Headlines")
     assert max(map(len, found.splitlines()[1:])) <= 80 and "\x1b" not in found
     cells = {
         (row["asked"]["cell"]["qd"], row["asked"]["cell"]["size"]): row["total"]["iops"]

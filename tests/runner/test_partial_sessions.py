@@ -56,7 +56,7 @@ def printed(bench: Bench, text: str) -> str:
     out = io.StringIO()
     session = bench.store.session("s1")
     console = Console(file=out, width=80)
-    show_records(console, bench.store, session, bench.records, checked(text))
+    show_records(console, bench.store, session, bench.records, checked(text), True)
     return out.getvalue()
 
 
@@ -158,9 +158,19 @@ def test_the_export_has_what_was_not_measured(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("limit", "head", "code", "told"),
     [
-        ("range 20%", "", 1, "not steady: R: settled within"),
-        ("range 20%", 'accept "fresh state"\n', 0, "not steady: R: settled within"),
-        ("range 0.0001%", 'accept "fresh state"\n', 1, "not steady: R: range"),
+        ("range 20%", "", 1, "not reached in 1 of 1 cases: R: settled within"),
+        (
+            "range 20%",
+            'accept "fresh state"\n',
+            0,
+            "not reached in 1 of 1 cases: R: settled within",
+        ),
+        (
+            "range 0.0001%",
+            'accept "fresh state"\n',
+            1,
+            "not reached in 1 of 1 cases: R: range",
+        ),
     ],
 )
 def test_only_settled_values_on_an_accepted_fresh_drive_are_no_failure(

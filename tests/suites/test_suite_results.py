@@ -157,9 +157,11 @@ class Report(Struct, frozen=True):
 
     def headline(self, test: str, qd: int) -> float:
         """A rate that the headlines have of a test, in IOPS or bytes per second."""
-        headlines = self.text[self.text.rindex("Headlines ") :]
+        headlines = self.text[self.text.rindex("Headlines") :]
         found = re.search(
-            rf"{test}, QD {qd}\b[^\d]*?[^.]*?([\d.,]+)(k| MB/s| GB/s|)", headlines
+            rf"^{test}\n(?:  .*\n)*?  .*, QD {qd} +█\S* +([\d.,]+)(k| MB/s| GB/s|)",
+            headlines,
+            re.MULTILINE,
         )
         assert found, (test, qd, headlines)
         units = {"k": 1e3, " MB/s": 1e6, " GB/s": 1e9, "": 1.0}
@@ -185,14 +187,14 @@ def report(folder: Path, suite: str, drive: str, size: str, *more: str) -> Repor
     """Of a run of some tests of a suite."""
     sim = ("--backend", "sim", "--sim", ROOT / f"examples/sim/{drive}.toml")
     store = ("--store", folder / "results.db")
-    done = succeed("run", suite, *more, *sim, "--create", size, *store)
+    succeed("run", suite, *more, *sim, "--create", size, *store)
     figures = {}
     for row in ioplan("export", "last", "--format", "jsonl", *store).lines:
         cell, test = row["asked"]["cell"], row["asked"]["test"]
         if row["asked"]["kind"] == "run" and "qd" in cell:
             key = test, cell.get("read", ""), int(cell["qd"])
             figures[key] = row["total"]["ios"] / row["run_s"]
-    return Report(done.out, figures)
+    return Report(succeed("show", "--tables", *store).out, figures)
 
 
 @pytest.mark.long

@@ -51,7 +51,7 @@ def shown_of(suite: str, store: Path) -> Shown:
         records = list(opened.records(session.id))
         sections, _ = session_sections(opened, session, records, plan_of(session))
     return Shown(
-        printed=printed_by_test(ioplan("show", *place).out, sections),
+        printed=printed_by_test(ioplan("show", "--tables", *place).out, sections),
         page=page_data(page),
         html=page.read_text(),
         export=list(csv.DictReader(io.StringIO(flat, newline=""))),
@@ -63,15 +63,15 @@ def shown_of(suite: str, store: Path) -> Shown:
 def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
     """What was printed of each test, which fits a terminal and is plain."""
     assert "\x1b" not in text
-    _, *lines = text.splitlines()
+    lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     found: dict[str, list[str]] = {}
     heads = {f"{one.title} ".ljust(80, "─"): one.id for one in sections}
-    heads["Headlines ".ljust(80, "─")] = HEADLINES
+    heads["Headlines, SIMULATED, PROFILE smoke ".ljust(80, "─")] = HEADLINES
     for line in lines:
         if line in heads:
             found[heads[line]] = []
-        else:
+        elif found:
             found[list(found)[-1]].append(line)
     return {id: "\n".join(kept) for id, kept in found.items()}
 

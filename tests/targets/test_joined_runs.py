@@ -158,7 +158,7 @@ def test_resume_goes_on_with_the_same_targets_only(
 def test_what_is_shown_and_exported_has_each_target(tmp_path: Path) -> None:
     text = 'test "T" { run random 4KiB 100/0, rate 300 iops over all for 1s }'
     assert run(tmp_path, text).code == 0
-    shown = ioplan("show", "last")
+    shown = ioplan("show", "last", "--tables")
     assert all(f"on {name}" in shown.out for name in NAMES)
     page = tmp_path / "report.html"
     assert ioplan("report", "last", "-o", page).code == 0
@@ -195,7 +195,7 @@ def test_rounds_have_rows_of_targets_without_percentiles(tmp_path: Path) -> None
       rounds until steady iops, at most 5
     }"""
     done = run(tmp_path, text)
-    shown = ioplan("show", "last").out
+    shown = ioplan("show", "last", "--tables").out
     rows = [line for line in shown.splitlines() if "on b.bin" in line]
     assert rows and "–" in rows[0], done.out
     assert "of a target, it is known of single runs" in " ".join(shown.split())

@@ -133,7 +133,7 @@ def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     assert ioplan("report", "last", "-o", page).code == 0
     pages = [ioplan("check", "--list", plan).out, ioplan("plan", plan).out]
-    pages += [ioplan("show", "last").out, page.read_text()]
+    pages += [ioplan("show", "last", "--tables").out, page.read_text()]
     for shown in pages:
         words = " ".join(shown.split())
         assert [words.count(one) for one in asked] == [1, 1, 1]

@@ -302,7 +302,7 @@ def test_what_a_slow_drive_delays_is_in_the_trace_at_its_time(tmp_path: Path) ->
 def test_a_chart_over_time_has_both(tmp_path: Path) -> None:
     recorded(tmp_path, ios=3000, mean_gap_ns=MS_NS)
     rows(tmp_path, "replay web, speed 2 chart lines iops, bandwidth by time")
-    shown = ioplan("show", "last").out
+    shown = ioplan("show", "last", "--tables").out
     page = tmp_path / "r.html"
     assert ioplan("report", "last", "-o", page).code == 0
     for name in ("iops of the trace", "bandwidth of the trace"):

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from ioplan.cli.arguments import Call, CallError, parse
-from ioplan.cli.display.output import print_message, unprintable
+from ioplan.cli.display.output import encodable, print_message, unprintable
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, USAGE
 from ioplan.cli.interface.declare import Command, Group
 from ioplan.cli.interface.shared import JSON_LINES
@@ -44,7 +44,8 @@ def _run(words: list[str]) -> int:
     try:
         call = parse(words, IOPLAN)
     except CallError as error:
-        sys.stderr.write(error_page(str(error), error.path, error.entry, sys.stderr))
+        text = error_page(str(error), error.path, error.entry, sys.stderr)
+        sys.stderr.write(encodable(text, sys.stderr))
         return USAGE
     if isinstance(call.entry, Command) and "help" not in call.values:
         command, values = call.entry, call.values
@@ -113,6 +114,7 @@ def _asked(call: Call) -> int:
         show = "show_completion" in asked
         sys.stdout.write(shell_scripts.script() if show else shell_scripts.install())
     else:
-        sys.stdout.write(help_page(call.path, call.entry, sys.stdout))
+        help = help_page(call.path, call.entry, sys.stdout)
+        sys.stdout.write(encodable(help, sys.stdout))
     called_nothing = isinstance(call.entry, Group) and not asked
     return USAGE if called_nothing else HELD

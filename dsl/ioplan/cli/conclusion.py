@@ -11,25 +11,15 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAILED
 from ioplan.cli.run_options import RunCall
 from ioplan.core.text import counted, line
-from ioplan.planner.places import places_of
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.judgements import (
-    Judgement,
-    judgements,
-    outcomes_of,
-    outcomes_text,
-)
-from ioplan.results.report.sentences import found_at
 from ioplan.results.report.terminal.show import show_records
-from ioplan.results.report.verdicts import unsteady_text
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionVerdict
 from ioplan.results.store.store import default_path
 from ioplan.runner.execute.outcome import SessionOutcome
 from ioplan.runner.session.context import SessionContext
-from ioplan.runner.session.missed import Missed, missed
 
 
 def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> int:
@@ -38,11 +28,9 @@ def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> 
     records = current_records(stored)
     console = Terminal(quiet=call.quiet or call.json)
     if not call.json and not call.quiet:
-        console.print()
-        show_records(console, context.store, session, records, context.plan)
-    places = {} if tally.status == "ok" else places_of(context.plan)
-    lines = [_missed_text(one) for one in missed(context.plan, records)]
-    _conclude(console, tally, judgements(records, places), lines, session, call)
+        plan, store = context.plan, context.store
+        show_records(console, store, session, records, plan, most_charts=0)
+    _print_failures(console, tally)
     _name_session(console, tally, session, len(stored), call)
     if tally.interrupted:
         return INTERRUPTED
@@ -50,12 +38,6 @@ def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> 
         return RUN_FAILED
     verdict = context.store.verdict(session.id)
     return exit_code(verdict, call.request.baseline is not None)
-
-
-def _missed_text(one: Missed) -> str:
-    if one.is_unsteady:
-        return f"not steady: {unsteady_text(one.record)}"
-    return f"nothing found: {one.record.asked.test}: {found_at(one.record)}"
 
 
 def _stored(
@@ -71,22 +53,11 @@ def _stored(
         return context.session, []
 
 
-def _conclude(
-    console: Console,
-    tally: SessionOutcome,
-    found: list[Judgement],
-    missed: list[str],
-    session: Session,
-    call: RunCall,
-) -> None:
-    judged = outcomes_text(outcomes_of(found))
-    console.print(f"expectations: {judged}" if judged else "no expectations")
-    for text in missed:
-        console.print(line(text, "yellow"))
+def _print_failures(console: Console, tally: SessionOutcome) -> None:
     if tally.skipped:
         others = len(tally.skipped) - 1
-        rest = f" (and {others} more skipped)" if others else ""
-        console.print(line(f"skipped: {tally.skipped[0]}{rest}", "yellow"))
+        more = f" (and {others} more skipped)" if others else ""
+        console.print(line(f"skipped: {tally.skipped[0]}{more}", "yellow"))
     if tally.failure:
         print_message(f"error: {tally.failure}")
 
@@ -94,17 +65,15 @@ def _conclude(
 def _name_session(
     console: Console, tally: SessionOutcome, session: Session, runs: int, call: RunCall
 ) -> None:
-    """Say where the session is, with as many runs as `ioplan ls` shows."""
-    ended = not (tally.failure or tally.interrupted)
+    """Say where all figures are, with as many runs as `ioplan ls` shows."""
     there = "" if call.store == default_path() else f" --store {quote(str(call.store))}"
-    more = "" if ended else f"\nto continue: ioplan resume {session.id}{there}"
     reused = f", {tally.reused} of them not repeated" if tally.reused else ""
-    console.print(
-        f"{counted(runs, 'run')} kept in {call.store}{reused}\n"
-        f"session {session.id}: ioplan show {session.id}{there}{more}",
-        soft_wrap=True,
-        highlight=False,
+    text = (
+        f"{counted(runs, 'run')} kept{reused}: ioplan show {session.id} --tables{there}"
     )
+    if tally.failure or tally.interrupted:
+        text += f"\nto continue: ioplan resume {session.id}{there}"
+    console.print(text, soft_wrap=True, highlight=False)
 
 
 def exit_code(verdict: SessionVerdict, baseline: bool) -> int:

@@ -27,7 +27,7 @@ from ioplan.results.report.documents import Document, Facts
 from ioplan.results.report.html.browser import BrowserError, picture
 from ioplan.results.report.html.one_chart import chart_named, chart_page
 from ioplan.results.report.html.page import NO_COVER, cover, page
-from ioplan.results.report.terminal.conformance import print_conformance
+from ioplan.results.report.terminal.tables import print_conformance
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store, session_now
 

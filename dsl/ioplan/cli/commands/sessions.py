@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from msgspec.structs import replace
 from rich.console import Console
@@ -26,12 +27,8 @@ from ioplan.records.session import Session
 from ioplan.results.exports.export import export
 from ioplan.results.exports.tabular import WRITERS
 from ioplan.results.report.build import session_cards
-from ioplan.results.report.terminal.asked_figures import (
-    During,
-    show_during,
-    show_figures,
-)
 from ioplan.results.report.terminal.cards import print_cards
+from ioplan.results.report.terminal.figures import During, show_during, show_figures
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import how_measured
@@ -43,8 +40,13 @@ from ioplan.results.store.store import Store, session_now
 # `ioplan show JOB`: the lanes of a job, and its targets beside one another.
 
 
-def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:
-    """A line for each, then their headlines beside one another."""
+def print_lanes(
+    console: Console, store: Store, ids: Sequence[str], tables: bool = False
+) -> None:
+    """A line for each, then their headlines beside one another.
+
+    Of many drives the first have a line each; with `tables`, all of them.
+    """
     sessions = [store.session(id) for id in ids]
     job = sessions[0].job or ""  # the sessions of a bundle may be of none
     every = store.overview(SessionFilter(job=job))
@@ -52,26 +54,29 @@ def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:
     for text in session_lines(lanes, {}, console.width):
         print_line(text)
     with_runs = [one for one in sessions if store.count(one.id)]
-    print_cards(console, session_cards(store, with_runs))
+    print_cards(console, session_cards(store, with_runs), tables)
     every_one = job or " ".join(ids)
     print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {every_one}")
 
 
 def show_session(
     *,
-    session: str,
+    sessions: list[str],
     test: str | None,
     during: str | None,
     metrics: list[str],
+    tables: bool,
     plan: bool,
     format: str | None,
     output: Path | None,
     force: bool,
     store: str | None,
 ) -> None:
-    """Print a session, or its plan, or export it; of a job, print its sessions."""
-    if (test or metrics or during is not None) and (plan or format):
+    """Print a session, or its plan, or export it; several sessions side by side."""
+    session = ",".join(sessions or ["last"])
+    if (test or metrics or tables or during is not None) and (plan or format):
         asked = "test" if test else "metric" if metrics else "during"
+        asked = "tables" if tables else asked
         raise UsageError(
             f"--{asked} is of what is shown, and "
             f"{'--plan' if plan else '--format'} writes the whole session: leave one "
@@ -83,7 +88,7 @@ def show_session(
     single = bool(plan or format or test or during or metrics) or is_bundle(session)
     with results_of(store, [session], single=single) as (found, (key,)):
         if "," in key:
-            print_lanes(Terminal(highlight=False), found, key.split(","))
+            print_lanes(Terminal(highlight=False), found, key.split(","), tables)
         elif plan:
             with opened(output, force) as out:
                 out.write(plan_with_files(found.session(key)).encode())
@@ -91,8 +96,11 @@ def show_session(
             with opened(output, force) as out:
                 export(found, key, format, out, plan=_needed(found, key))
         else:
-            shown = Terminal(highlight=False)
-            _print_session(shown, found, key, test, (stretch, metrics))
+            console = Terminal(highlight=False)
+            _print_session(console, found, key, test, (stretch, metrics), tables)
+            if not (tables or metrics or during):
+                there = f" --store {quote(store)}" if store else ""
+                print_line(f"all figures: ioplan show {key} --tables{there}")
 
 
 def during_of(text: str) -> During:
@@ -160,6 +168,7 @@ def _print_session(
     key: str,
     test: str | None,
     asked: tuple[During | None, Sequence[str]],
+    tables: bool,
 ) -> None:
     """What ran on what, then each test, or what is asked of it."""
     during, metrics = asked
@@ -177,10 +186,9 @@ def _print_session(
         f"{counted(len(done), 'run')}, {time_text(spent_s)} {how_measured(done)}; "
         f"session {session.id}",
         markup=False,
-        soft_wrap=True,
     )
     if words := words_text(session):
-        console.print(words, markup=False, soft_wrap=True)
+        console.print(words, markup=False)
     if metrics:
         try:
             show_figures(console, store, records, metrics, during)
@@ -189,7 +197,7 @@ def _print_session(
     elif during is not None:
         show_during(console, store, records, during)
     else:
-        show_records(console, store, session, records, plan)
+        show_records(console, store, session, records, plan, tables)
 
 
 def backend_text(name: str, records: Sequence[RunRecord]) -> str:

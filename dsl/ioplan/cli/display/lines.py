@@ -9,8 +9,14 @@ from time import monotonic
 
 from ioplan.backends.backend import find
 from ioplan.cli.display.plain import LineOutput
-from ioplan.core.units import bandwidth_text, iops_text, time_text
-from ioplan.language.plan import WriteStep
+from ioplan.core.units import (
+    bandwidth_text,
+    bytes_text,
+    iops_text,
+    metric_text,
+    time_text,
+)
+from ioplan.language.plan import PurgeStep, RestStep
 from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import RunRecord, Steady, Verdict
 from ioplan.records.session import Session
@@ -18,7 +24,7 @@ from ioplan.results.report import judgements, sentences
 from ioplan.runner.execute.observer import SessionObserver
 
 WIDTH = 80
-NAME = 34
+NAME = 33
 """Columns of a cell's name, so that a run has a line."""
 MINUTE_S = 60
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -69,6 +75,13 @@ class Lines(SessionObserver):
 
     def note(self, text: str) -> None:
         """At a terminal wrapped by words, as it may be long."""
+        if isinstance(self.current, Prepare):
+            name = self.current.state.name
+            if isinstance(self.current.step, PurgeStep):
+                self._numbered(f"{name}: {text}", "dim")
+                return
+            if text.startswith(f"{name}: not steady: "):
+                return  # as the line of the write says
         self.out.say(text, "dim", whole=not self.out.is_terminal)
 
     def warned(self, kind: str, text: str, help: str) -> None:
@@ -96,7 +109,7 @@ class Lines(SessionObserver):
     def record(self, record: RunRecord) -> None:
         self._show_mode(record)
         if record.asked.kind == "prepare":
-            self._numbered(sentences.prepare_line(record), "dim")
+            self._numbered(prepare_line(record), "dim")
         elif record.found:
             self._below(sentences.found_at(record), "")
         else:
@@ -143,15 +156,25 @@ class Lines(SessionObserver):
 
 
 def _has_record(step: Step) -> bool:
-    """Whether a record ends the step, and has its line."""
+    """Whether the step has its line when it has ended."""
     if isinstance(step, Prepare):
-        return isinstance(step.step, WriteStep)
+        return not isinstance(step.step, RestStep)
     return isinstance(step, Run)
 
 
 def warning_kind(text: str) -> str:
     """The warning without its numbers: the same in each cell."""
     return NUMBER.sub("0", text)
+
+
+def prepare_line(record: RunRecord) -> str:
+    """`fill: 1.07 GB written in 2.3 s, 673 MB/s, steady`."""
+    total = record.total
+    rate = metric_text(total.bandwidth_bytes_per_s, "B/s")
+    written = f"{bytes_text(total.bytes)} written in {time_text(record.run_s)}"
+    name = record.asked.after.name if record.asked.after else "preparation"
+    claim = f", {record.steady.claim}" if record.steady else ""
+    return f"{name}: {written}, {rate}{claim}"
 
 
 def run_line(record: RunRecord) -> str:
@@ -162,7 +185,7 @@ def run_line(record: RunRecord) -> str:
     _, p99, *_ = sentences.latencies(result)
     text = (
         f"{name:<{NAME}} {iops_text(result.iops):>6} IOPS"
-        f" {bandwidth_text(result.bandwidth_bytes_per_s):>9}  p99 {p99:>7}"
+        f"  {bandwidth_text(result.bandwidth_bytes_per_s):>9}  p99 {p99:>7}"
     )
     probe = sentences.probe_words(record)
     return f"{text}  {probe}" if probe else text

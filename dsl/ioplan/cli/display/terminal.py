@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
+from ioplan.cli.display.output import encodable
 from ioplan.core.text import line, printable_lines
 
 
@@ -31,7 +32,8 @@ class Terminal(Console):
             if segment.control:
                 yield segment
             else:
-                yield Segment(printable_lines(segment.text), segment.style)
+                text = encodable(printable_lines(segment.text), self.file)
+                yield Segment(text, segment.style)
 
 
 # What commands list: a table, a row for each thing.

@@ -57,16 +57,17 @@ RESULT_COMMANDS = (
     ),
     Command(
         "show",
-        "Show a session's results as tables and charts, or export them.",
+        "Show a session's results, or export them.",
         "ioplan.cli.commands.sessions:show_session",
         (
             Parameter(
-                key="session",
+                key="sessions",
                 metavar="SESSION",
                 help=(
-                    "A session id or prefix, 'last', a bundle, or a job for all of it."
+                    "A session id or prefix, 'last' (the default), a bundle, or a job "
+                    "for all of it; several are compared."
                 ),
-                default="last",
+                many=True,
                 values="sessions",
             ),
             option("--test", "Only tests with a matching title.", "GLOB"),
@@ -83,6 +84,7 @@ RESULT_COMMANDS = (
                 key="metrics",
                 many=True,
             ),
+            flag("--tables", "Print the tables and all charts of each test."),
             flag("--plan", "Print the plan as it was run."),
             use.format_of(RECORDS),
             use.OUTPUT,
@@ -91,6 +93,7 @@ RESULT_COMMANDS = (
         ),
         examples=(
             "ioplan show",
+            "ioplan show --tables",
             "ioplan show 20261121 --test 'Read share'",
             "ioplan show last --during 10s..20s",
             "ioplan show last --metric 'intervals of p99 above 5ms'",

@@ -22,7 +22,7 @@ from ioplan.results.history.wording import (
     summary_text,
     value_text,
 )
-from ioplan.results.report.terminal.density import level_line
+from ioplan.results.report.terminal.sparkline import level_line
 
 WIDTH = 16
 CALM = 0.1

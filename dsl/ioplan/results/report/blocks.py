@@ -56,6 +56,7 @@ class Bars(Struct, frozen=True):
     title: str
     caption: str
     bars: tuple[Bar, ...]
+    unit: str = ""
     limit: float | None = None
     limit_text: str = ""
     notes: tuple[str, ...] = ()

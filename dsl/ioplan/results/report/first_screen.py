@@ -272,6 +272,7 @@ def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
         title=", ".join(filter(None, (contest.test, first.kind, contest.where))),
         caption=_caption(first, is_ranked),
         bars=tuple(_folded(bars)),
+        unit=first.unit,
         limit=first.limit,
         limit_text=_limit_text(contest),
         notes=tuple(_notes(bars)),

@@ -1,54 +1,202 @@
-"""Headlines as bars in the terminal, a line each, and what to know below them."""
+"""Headlines as bars, a line each, and what to know: the blocks of a screen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from textwrap import wrap
 
 from rich.console import Console
-from rich.text import Text
 
-from ioplan.core.text import line
-from ioplan.results.report import blocks
-from ioplan.results.report.blocks import Bar, Bars
+from ioplan.core.text import counted, line
+from ioplan.records.assessed import unsteady, without_value
+from ioplan.records.record import RunRecord
+from ioplan.results.report.blocks import Bar, Bars, Text
+from ioplan.results.report.documents import FirstScreen, Section
+from ioplan.results.report.sentences import found_at
+from ioplan.results.report.terminal.bars import bar_text
+from ioplan.results.report.verdicts import NUMBER, unsteady_text
 
 CELLS = 24
 """The length of the longest bar."""
-EIGHTHS = " ▏▎▍▌▋▊▉█"
-SIGN = "▲"
+MARK = "▲"
+SIGNS = {"bad": "✕ ", "warning": f"{MARK} ", "good": "✓ "}
 STYLES = {"bad": "red", "warning": "yellow", "good": "green", "soft": "dim"}
+GRAVITY = ("bad", "warning")
+"""The tones that come first."""
+NARROW = 42
+"""Columns of a bar and its value, beside which a name has room."""
+MOST_LINES = 5
+SEPARATOR = " · "
+WARNED = "warnings in "
+"""How the chip begins in whose place the warnings stand."""
+
+Row = tuple[str, Bar, Bars]
+"""A name, and a bar of a card."""
 
 
-def print_cards(console: Console, cards: Sequence[Bars]) -> None:
-    """Print a title for each card, and below it a line for each drive."""
+def print_headlines(
+    console: Console, cards: Sequence[Bars], tests: Mapping[str, str]
+) -> None:
+    """The headlines of one session, a line each, below the titles of their tests.
+
+    Bars of one unit share a scale. `tests` has the titles by the links of cards.
+    """
+    for link, title in tests.items():
+        group = [card for card in cards if card.link == link]
+        names = _names(group, title, console.width - NARROW)
+        rows = [
+            (name, bar, card)
+            for name, card in zip(names, group, strict=True)
+            for bar in card.bars
+        ]
+        console.print(line(title, "bold"))
+        _print_rows(console, rows)
+        _print_wrapped(console, list(_notes(rows)) if rows else ["  no figure"], "dim")
+
+
+def print_cards(
+    console: Console, cards: Sequence[Bars], is_unfolded: bool = False
+) -> None:
+    """A title for each card, and below it a line for each drive, best first."""
     for card in cards:
         console.print(line(card.title, "bold") + line(f"  {card.caption}", "dim"))
-        bars = [bar for bar in card.bars if not bar.is_folded]
-        longest = max((bar.value or 0.0 for bar in card.bars), default=0.0) or 1.0
-        wide = max(len(bar.label) for bar in bars)
-        for bar in bars:
-            console.print(_bar(bar, longest, wide))
-        for note in filter(None, (card.limit_text, *card.notes)):
-            console.print(line(f"  {note}", "yellow"))
-        if left := len(card.bars) - len(bars):
-            console.print(line(f"  and {left} more", "dim"))
+        bars = [bar for bar in card.bars if is_unfolded or not bar.is_folded]
+        _print_rows(console, [(bar.label, bar, card) for bar in bars])
+        folded = len(card.bars) - len(bars)
+        more = f"and {folded} more: --tables" if folded else ""
+        texts = filter(None, (more, card.limit_text, *card.notes))
+        _print_wrapped(console, (f"  {text}" for text in texts), "dim")
 
 
-def print_chips(console: Console, chips: Sequence[blocks.Text]) -> None:
-    """Print what must be known, a line each."""
-    for chip in chips:
-        console.print(line(chip.text, STYLES.get(chip.tone, "")))
+def _names(cards: Sequence[Bars], test: str, room: int) -> list[str]:
+    """`4 KiB p99 latency, random reads, QD 1`; without the size if it has no room."""
+    names, short = [], []
+    for card in cards:
+        place = card.title.removeprefix(test).removeprefix(", ")
+        *size, quantity, _ = card.caption.split(SEPARATOR)
+        what = " ".join((*size, quantity)), quantity.replace("mean latency", "mean")
+        names.append(", ".join(filter(None, (what[0], place))))
+        short.append(", ".join(filter(None, (what[1], place))))
+    return names if max(map(len, names), default=0) <= room else short
 
 
-def _bar(bar: Bar, longest: float, wide: int) -> Text:
-    drawn = bar_text((bar.value or 0.0) / longest)
-    text = line(f"  {bar.label:<{wide}} {drawn:<{CELLS}} ")
-    text += line(bar.text, "bold" if bar.is_best else "")
-    if not bar.is_firm and bar.value is not None:
-        text += line(f" {SIGN}", "yellow")
-    return text
+def _print_rows(console: Console, rows: Sequence[Row]) -> None:
+    """Bold is the best of several, or else each value; names are cut to the room."""
+    texts = [_value_text(bar, card) for _, bar, card in rows]
+    value_width = max(map(len, texts), default=0)
+    longest = max((len(name) for name, *_ in rows), default=0)
+    room = min(longest, console.width - value_width - CELLS - len("   ▲ "))
+    for (name, bar, card), value in zip(rows, texts, strict=True):
+        text = line(name)
+        text.truncate(room, overflow="ellipsis", pad=True)
+        drawn = bar_text(_share(bar, card.unit, rows), CELLS)
+        is_firm = bar.is_firm or bar.value is None
+        is_bold = bar.is_best or (is_firm and len(card.bars) == 1)
+        text = line("  ") + text + line(f" {drawn:<{CELLS}} ")
+        text += line(value, "bold" if is_bold else "")
+        text += line("" if is_firm else f" {MARK}", "yellow")
+        limit = f"  {card.limit_text}" if len(card.bars) == 1 else ""
+        limit = limit.rstrip()
+        fits = len(text) + len(limit) <= console.width
+        console.print(text + line(limit, "dim") if fits else text)
+        if not fits:
+            console.print(line(f"  {limit}", "dim"))
 
 
-def bar_text(share: float) -> str:
-    """A bar of this share of CELLS, in eighths of a cell."""
-    full, rest = divmod(round(share * CELLS * 8), 8)
-    return EIGHTHS[-1] * full + EIGHTHS[rest].strip()
+def _value_text(bar: Bar, card: Bars) -> str:
+    is_bare = bar.value is not None and card.unit == "1/s"
+    return f"{bar.text} IOPS" if is_bare else bar.text
+
+
+def _share(bar: Bar, unit: str, rows: Sequence[Row]) -> float:
+    values = (other.value or 0.0 for _, other, card in rows if card.unit == unit)
+    longest = max(values, default=0.0)
+    return (bar.value or 0.0) / longest if longest else 0.0
+
+
+def _notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Each note once, with the headline that it is about if it is not about all."""
+    names: dict[str, list[str]] = {}
+    for name, bar, _ in rows:
+        names.setdefault(bar.note, []).append(name)
+    for note, about in names.items():
+        others = f" and {len(about) - 1} more" if len(about) > 1 else ""
+        place = "" if len(about) == len(rows) else f"{about[0]}{others}: "
+        if note:
+            yield f"  {place}{note}"
+
+
+def _print_wrapped(console: Console, texts: Iterable[str], style: str) -> None:
+    for text in texts:
+        indent = " " * (len(text) - len(text.lstrip()) + 2)
+        for row in wrap(text, console.width, subsequent_indent=indent):
+            console.print(line(row, style))
+
+
+# What a reader must know before relying on the figures.
+
+
+def print_known(
+    console: Console,
+    screen: FirstScreen,
+    sections: Sequence[Section],
+    records: Sequence[RunRecord],
+    most: int | None,
+) -> None:
+    """A line each, the gravest first: expectations, warnings, what was not measured."""
+    texts = list(_known(screen, sections, records))
+    texts.sort(key=lambda text: GRAVITY.index(text.tone) if text.tone in GRAVITY else 2)
+    for text in texts[:most]:
+        sign, style = SIGNS.get(text.tone, ""), STYLES.get(text.tone, "")
+        _print_wrapped(console, [f"{sign}{text.text}"], style)
+    if more := len(texts[most:]) if most else 0:
+        console.print(line(f"and {more} more: --tables", "dim"))
+
+
+def _known(
+    screen: FirstScreen, sections: Sequence[Section], records: Sequence[RunRecord]
+) -> Iterator[Text]:
+    """The chips, each with the first of what it counts; warnings in place of theirs."""
+    remarks = [remark for section in sections for remark in section.remarks]
+    failed = [remark.text for remark in remarks if remark.outcome == "failed"]
+    _, _, worst = screen.sentence.rstrip(".").partition(": ")
+    counted_by = {
+        r"expectations? failed": [worst] if screen.outcome == "failed" else [],
+        r"runs? failed$": failed,
+        r"^steady state not reached": [*map(unsteady_text, unsteady(records))],
+        r"found no value$": [*map(found_at, without_value(records))],
+    }
+    if not any(chip.text.endswith(" failed") for chip in screen.chips):
+        yield from (Text(text, "bad") for text in failed)
+    for chip in screen.chips:
+        if chip.text.startswith(WARNED):
+            yield from warnings(records)
+            continue
+        counts = [
+            c for pattern, c in counted_by.items() if re.search(pattern, chip.text)
+        ]
+        first = next(filter(None, chain.from_iterable(counts)), "")
+        yield Text(f"{chip.text}: {first}" if first else chip.text, chip.tone)
+
+
+def warnings(records: Sequence[RunRecord]) -> Iterator[Text]:
+    """`warning in 3 of 12 cells: TEXT`, once where only its figures differ."""
+    cells: dict[str, set[object]] = {}
+    texts: dict[str, list[str]] = {}
+    for record in records:
+        for text in (*record.warnings, *record.substitutions):
+            kind = NUMBER.sub("0", text)
+            cells.setdefault(kind, set()).add(_cell(record))
+            texts.setdefault(kind, []).append(text)
+    every = counted(len({_cell(record) for record in records}), "cell")
+    for kind in sorted(cells, key=lambda kind: -len(cells[kind])):
+        worst = max(texts[kind], key=lambda text: [*map(float, NUMBER.findall(text))])
+        yield Text(f"warning in {len(cells[kind])} of {every}: {worst}", "warning")
+
+
+def _cell(record: RunRecord) -> object:
+    asked = record.asked
+    state = asked.after.name if asked.after and asked.kind == "prepare" else ""
+    return asked.test, asked.kind, asked.step, state, tuple(asked.cell.items())

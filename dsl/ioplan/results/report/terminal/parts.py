@@ -1,8 +1,8 @@
-"""The parts of a picture that the terminal draws one by one, and their curves."""
+"""The parts of a chart that a terminal draws one by one, their curves and phases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 from rich.text import Text
@@ -10,77 +10,7 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.charts.phases import lanes
-from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
-
-# The phases of a picture over time as lines above it in the terminal.
-
-BEGIN, ON = "├", "─"
-
-Span = tuple[int, int, str]
-
-
-def phase_lines(
-    picture: ChartSpec, left: int, width: int, column: Callable[[float], float]
-) -> list[Text]:
-    """A line for each lane, the last one next to the picture.
-
-    `column` tells where a time is, of `width` columns that begin after `left`.
-    """
-    if picture.phases is None:
-        return []
-    found = lanes(picture.phases)
-    spans = [
-        (*_ends(row, column), str(row["phase"])) for row in picture.phases.records()
-    ]
-    return _lines(spans, found, left, width)
-
-
-def phase_strips(picture: ChartSpec, left: int, wide: int) -> list[Text]:
-    """The same of a picture whose columns have names, each so many signs wide."""
-    if picture.phases is None:
-        return []
-    spans = [(wide * a, wide * b, name) for a, b, name in joined(picture.phases)]
-    width = wide * len(picture.frame.column("x").order)
-    return _lines(spans, lanes(picture.phases), left, width)
-
-
-def joined(phases: Frame) -> Iterator[Span]:
-    """Columns of a phase that follow one another, as one."""
-    order, last = phases.columns[0].order, (0, -1, "")
-    for row in phases.records():
-        at, name = order.index(str(row["x"])), str(row["phase"])
-        if last[1:] == (at, name):
-            last = (last[0], at + 1, name)
-            continue
-        if last[2]:
-            yield last
-        last = (at, at + 1, name)
-    if last[2]:
-        yield last
-
-
-def _ends(
-    row: Mapping[str, object], column: Callable[[float], float]
-) -> tuple[int, int]:
-    begin, end = (float(str(row[key])) for key in ("x", "x2"))
-    return round(column(begin)), round(column(end))
-
-
-def _lines(
-    spans: list[Span], found: Mapping[str, int], left: int, width: int
-) -> list[Text]:
-    lines = []
-    for lane in sorted(set(found.values()), reverse=True):
-        signs = [" "] * width
-        for begin, end, name in spans:
-            if found[name] == lane:
-                first = max(0, begin)
-                room = max(1, min(end, width) - first)
-                text = (BEGIN + printable(name))[:room].ljust(room, ON)
-                signs[first : first + room] = text
-        lines.append(Text(" " * left + "".join(signs[:width]).rstrip()))
-    return lines
-
+from ioplan.results.report.documents import ChartSpec, Frame, Value
 
 Row = dict[str, Value]
 
@@ -88,10 +18,11 @@ MOST_PARTS = 12
 """As many as the page has panels."""
 UNNAMED = ("", axis_title("session"), axis_title("metric"))
 """Values of these dimensions need no name before them."""
+BEGIN, ON = "├", "─"
 
 
 class Part(Struct, frozen=True):
-    """The rows of one panel of a picture, or of one choice, with its name."""
+    """The rows of one panel of a chart, or of one choice, with its name."""
 
     name: str
     rows: list[Row]
@@ -99,81 +30,107 @@ class Part(Struct, frozen=True):
 
 
 class Curve(Struct, frozen=True):
-    """Points in their order; one that failed has no `y`."""
+    """Points in their order; a failed one has no `y`."""
 
     name: str
-    xs: list[float]
-    ys: list[float | None]
+    points: list[tuple[float, float | None]]
+
+    @property
+    def xs(self) -> list[float]:
+        return [x for x, _ in self.points]
 
 
-def parts(picture: ChartSpec) -> list[Part]:
-    """The picture's rows, split by what the page has panels or a choice for."""
-    keys = [key for key in (picture.channels.pick, picture.channels.panel) if key]
-    rows = _split(picture.frame, keys)
-    overlay = _split(picture.overlay, keys) if picture.overlay else {}
-    found = []
-    for values, some in rows.items():
-        named = zip(keys, values, strict=True)
-        name = ", ".join(_named(picture.frame.column(k), str(v)) for k, v in named)
-        found.append(Part(name, some, overlay.get(values, [])))
-    return found
+def parts(chart: ChartSpec) -> list[Part]:
+    """The chart's rows, split by what the page has panels or a choice for."""
+    keys = [key for key in (chart.channels.pick, chart.channels.panel) if key]
+    overlay = _split(chart.overlay, keys) if chart.overlay else {}
+    return [
+        Part(_name(chart.frame, keys, values), rows, overlay.get(values, []))
+        for values, rows in _split(chart.frame, keys).items()
+    ]
 
 
 def _split(frame: Frame, keys: Sequence[str]) -> dict[tuple[Value, ...], list[Row]]:
     """The rows by their values in some columns, in the order of these."""
-    found: dict[tuple[Value, ...], list[Row]] = {}
-    for row in frame.records():
-        found.setdefault(tuple(row[key] for key in keys), []).append(row)
-    columns = [frame.column(key) for key in keys]
-    return dict(sorted(found.items(), key=lambda item: _rank(columns, item[0])))
+    groups: dict[tuple[Value, ...], list[Row]] = {}
+    orders = [frame.column(key).order for key in keys]
+
+    def rank(row: Row) -> list[int]:
+        return [o.index(str(row[key])) for key, o in zip(keys, orders, strict=True)]
+
+    for row in sorted(frame.records(), key=rank):
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups
 
 
-def _rank(columns: Sequence[Column], values: tuple[Value, ...]) -> tuple[int, ...]:
-    pairs = zip(columns, values, strict=True)
-    return tuple(column.order.index(str(value)) for column, value in pairs)
+def _name(frame: Frame, keys: Sequence[str], values: Sequence[Value]) -> str:
+    """`block size 4KiB, A`."""
+    titles = (frame.column(key).title for key in keys)
+    pairs = zip(titles, values, strict=True)
+    texts = (f"{'' if t in UNNAMED else t} {value}".strip() for t, value in pairs)
+    return printable(", ".join(texts))
 
 
-def _named(column: Column, text: str) -> str:
-    title = "" if column.title in UNNAMED else column.title
-    return printable(f"{title} {text}".strip())
-
-
-def series_of(picture: ChartSpec, rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each curve by its name: a colour, a dash, or both."""
-    keys = [key for key in (picture.channels.color, picture.channels.dash) if key]
-    frame = Frame(picture.frame.columns, [tuple(row.values()) for row in rows])
-    return {
-        ", ".join(
-            _named(picture.frame.column(key), str(value))
-            for key, value in zip(keys, values, strict=True)
-        ): found
-        for values, found in _split(frame, keys).items()
-    }
-
-
-def curves(picture: ChartSpec, part: Part) -> list[Curve]:
-    """The curves of a part; of bands, one for each percentile."""
-    if picture.kind == "bands":
-        named = [c for c in picture.frame.columns if c.key.startswith("y")]
-        return [_curve(picture, c.title, part.rows, c.key) for c in named]
+def curves(chart: ChartSpec, part: Part) -> list[Curve]:
+    """A curve for each colour and dash; of bands, one for each percentile."""
+    if chart.kind == "bands":
+        columns = [c for c in chart.frame.columns if c.key.startswith("y")]
+        return [_curve(chart, c.title, part.rows, c.key) for c in columns]
+    keys = [key for key in (chart.channels.color, chart.channels.dash) if key]
+    frame = Frame(chart.frame.columns, [tuple(row.values()) for row in part.rows])
     return [
-        _curve(picture, name, rows, picture.y)
-        for name, rows in series_of(picture, part.rows).items()
+        _curve(chart, _name(frame, keys, values), rows, chart.y)
+        for values, rows in _split(frame, keys).items()
     ]
 
 
-def _curve(picture: ChartSpec, name: str, rows: Sequence[Row], y: str) -> Curve:
-    points = sorted(_points(picture, rows, y), key=lambda point: point[0])
-    return Curve(name, [x for _, x, _ in points], [y for _, _, y in points])
+def _curve(chart: ChartSpec, name: str, rows: Sequence[Row], y: str) -> Curve:
+    """Its points in the order of x; of a hockey stick, of what is swept."""
+    order = chart.frame.column(chart.x).order
+
+    def place(row: Row) -> float:
+        x = row[chart.x]
+        return float(order.index(str(x)) if order else x or 0)
+
+    def rank(row: Row) -> float:
+        return float(row["number"] or 0) if chart.kind == "hockey" else place(row)
+
+    in_order = sorted(rows, key=rank)
+    values = (None if row[y] is None else float(row[y] or 0) for row in in_order)
+    return Curve(name, list(zip(map(place, in_order), values, strict=True)))
 
 
-def _points(
-    picture: ChartSpec, rows: Sequence[Row], y: str
-) -> Iterator[tuple[float, float, float | None]]:
-    """What they are in order of, x, y."""
-    order = picture.frame.column(picture.x).order
-    for row in rows:
-        found, value = row[picture.x], row[y]
-        x = order.index(str(found)) if order else float(found or 0)
-        rank = row["number"] if picture.kind == "hockey" else x
-        yield float(rank or 0), float(x), None if value is None else float(value)
+def phase_lines(
+    chart: ChartSpec, left: int, width: int, column: Callable[[float], float]
+) -> list[Text]:
+    """The phases of a chart over time: a line for each lane, the last one lowest.
+
+    `column` maps a time, or the number of a named column, to one of `width` columns
+    that begin after `left`.
+    """
+    if chart.phases is None:
+        return []
+    lane_of = lanes(chart.phases)
+    lines = {lane: [" "] * width for lane in sorted({*lane_of.values()}, reverse=True)}
+    for begin, end, name in _spans(chart.phases):
+        first = max(0, round(column(begin)))
+        room = max(1, min(round(column(end)), width) - first)
+        text = (BEGIN + printable(name))[:room].ljust(room, ON)
+        lines[lane_of[name]][first : first + room] = text
+    return [Text(" " * left + "".join(s[:width]).rstrip()) for s in lines.values()]
+
+
+def _spans(phases: Frame) -> Iterator[tuple[float, float, str]]:
+    """From where to where each phase is; columns in a row are joined."""
+    order, last = phases.columns[0].order, (0.0, -1.0, "")
+    for row in phases.records():
+        name = str(row["phase"])
+        begin = float(order.index(str(row["x"])) if order else row["x"] or 0)
+        end = begin + 1 if order else float(row["x2"] or 0)
+        if order and last[1:] == (begin, name):
+            begin = last[0]
+        elif last[2]:
+            yield last
+        last = (begin, end, name)
+    if last[2]:
+        yield last

@@ -1,16 +1,13 @@
-"""A session in the terminal: tables, verdicts, charts."""
+"""A session in the terminal: its charts or its tables, then its headlines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ioplan.core.text import counted, line, printable
-from ioplan.core.units import metric_text
+from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.current import current_records
@@ -19,131 +16,37 @@ from ioplan.records.session import Session
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
-from ioplan.results.report.documents import ChartSpec, Section
+from ioplan.results.report.documents import ChartSpec, Judged, Section
 from ioplan.results.report.judgements import verdict_lines
-from ioplan.results.report.point import Point
 from ioplan.results.report.sentences import (
     found_at,
     prepare_line,
     steady_line,
     steady_verdict,
 )
-from ioplan.results.report.terminal.bars import bars
-from ioplan.results.report.terminal.cards import print_cards, print_chips
-from ioplan.results.report.terminal.density import density, sparkline
-from ioplan.results.report.terminal.heatmap import (
-    Colors,
-    colors_of,
-    grid_tables,
-    grids_of,
+from ioplan.results.report.terminal.bars import chart_bars
+from ioplan.results.report.terminal.cards import (
+    MOST_LINES,
+    print_headlines,
+    print_known,
 )
-from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts, phase_strips
-from ioplan.results.report.terminal.plot import plots
+from ioplan.results.report.terminal.grids import density, grid_tables, strips
+from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts
+from ioplan.results.report.terminal.plot import HEIGHT, plots
+from ioplan.results.report.terminal.sparkline import sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table
 from ioplan.results.store.store import Store
-
-# The pictures of a report in the terminal, each in as much room as there is.
-
-# A figure of many drives over time in the terminal: a line for each.
-
-SHADES = "░▒▓█"
-LABEL = 20
-FIGURE = 10
-
-
-def strips(picture: ChartSpec, part: Part, width: int, colored: bool) -> Text:
-    """Time across; the highest figure of each row at its end."""
-    y, times = picture.frame.column("y"), picture.frame.column("x").order
-    names = picture.frame.column("row").order
-    label = min(LABEL, max(cell_len(printable(name)) for name in names))
-    wide = max(1, (width - label - FIGURE - 1) // len(times))
-    found: dict[str, dict[str, float]] = {}
-    for row in part.rows:
-        if isinstance(row["y"], (int, float)):
-            found.setdefault(str(row["row"]), {})[str(row["x"])] = float(row["y"])
-    colors = colors_of([value for row in found.values() for value in row.values()])
-    lines = phase_strips(picture, label + 1, wide)
-    for name in names:
-        values = found.get(name, {})
-        line = Text(set_cell_size(printable(name), label) + " ")
-        for time in times:
-            line.append_text(_sign(values.get(time), wide, colors, colored))
-        most = metric_text(max(values.values()), y.unit) if values else "–"
-        lines.append(line.append(most.rjust(FIGURE)))
-    across = wide * len(times)
-    last = times[-1] if len(times) > 1 else ""
-    room = max(1, across - len(times[0]) - len(last))
-    lines.append(Text(" " * (label + 1) + times[0] + " " * room + last))
-    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
-
-
-def _sign(value: float | None, wide: int, colors: Colors, colored: bool) -> Text:
-    if value is None:
-        return Text(" " * wide)
-    if colored:
-        return Text(" " * wide, colors.of(value))
-    return Text(SHADES[min(int(colors.share(value) * 4), 3)] * wide)
-
-
-def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
-    """A picture: its title, its parts, its notes."""
-    yield Text()
-    yield line(picture.title, style="bold")
-    found = parts(picture)
-    if not found:
-        yield line("nothing to draw", style="dim")
-    for part in found[:MOST_PARTS]:
-        if part.name:
-            yield line(part.name, style="italic")
-        yield from _drawn(picture, part, console)
-    if len(found) > MOST_PARTS:
-        rest = counted(len(found) - MOST_PARTS, "part")
-        yield line(f"… and {rest} more: ioplan report", style="dim")
-    if picture.phases:
-        names = picture.phases.column("phase").order
-        yield line(f"phases: {', '.join(names)}", style="dim")
-    for note in picture.notes:
-        yield line(note, style="dim")
-
-
-def _drawn(
-    picture: ChartSpec, part: Part, console: Console
-) -> Iterator[RenderableType]:
-    """What has one place on its axis only takes a line, not a plot."""
-    if is_over_time(picture):
-        colored = bool(console.color_system) and not console.no_color
-        yield strips(picture, part, console.width, colored)
-    elif picture.marks.is_grid:
-        yield from grid_tables(grids_of(picture, part), console)
-    elif picture.kind == "latencies":
-        colored = bool(console.color_system) and not console.no_color
-        yield density(picture, part, console.width, colored)
-    elif picture.kind == "bars" or len({row[picture.x] for row in part.rows}) < 2:
-        yield bars(picture, part, console.width)
-    else:
-        colored = bool(console.color_system) and not console.no_color
-        yield from plots(picture, part, console.width, colored)
-
 
 STYLES = {
     "held": "green",
     "failed": "red",
     **dict.fromkeys(("undecided", "warning", NOT_MEASURED), "yellow"),
 }
-
-
-class _Test(Struct, frozen=True):
-    """A section of the report, the records that it is of, and where it is shown."""
-
-    section: Section
-    records: list[RunRecord]
-    store: Store
-    console: Console
-
-    @property
-    def runs(self) -> list[RunRecord]:
-        """Without what prepared them."""
-        return [record for record in self.records if record.asked.kind == "run"]
+ONCE = ("warning", "done instead")
+"""How remarks begin that stand once below all tests."""
+MOST_CHARTS = 2
+LOW = 11
+"""Lines of a chart above the headlines, so that two have a screen with them."""
 
 
 def show_records(
@@ -152,82 +55,125 @@ def show_records(
     session: Session,
     records: Sequence[RunRecord],
     plan: CheckedPlan | None = None,
+    tables: bool = False,
+    most_charts: int = MOST_CHARTS,
 ) -> None:
-    """Print each test of one session with its table and its charts, then the headlines.
+    """Print the first chart of the first tests, then the headlines of all.
 
-    Without its plan the axes decide on the charts, and what has not run is not known.
-    Raises StoreError.
+    With `tables`, print instead each test with its table and all its charts. Without
+    its plan the axes decide on the charts, and what has not run is not known. Raises
+    StoreError.
     """
     current = current_records(records)
     sections, screen = session_sections(store, session, current, plan, MOST_CELLS)
-    for number, section in enumerate(sections):
-        part = [r for r in current if r.asked.test == section.title]
-        if number:
-            console.print()
-        console.rule(line(section.title, style="bold"), align="left", characters="─")
-        console.print(Group(*_test(_Test(section, part, store, console))))
-        for picture in section.pictures:
-            console.print(Group(*drawn(picture, console)))
+    if tables:
+        for number, section in enumerate(sections):
+            if number:
+                console.print()
+            runs = [r for r in current if r.asked.test == section.title]
+            _print_test(console, store, section, runs)
+    else:
+        for section in [one for one in sections if one.pictures][:most_charts]:
+            first = section.pictures[0]
+            console.print(Group(*drawn(first, console, f"{section.title}: ", LOW)))
     if sections:
         console.print()
-        console.rule(line("Headlines", style="bold"), align="left", characters="─")
-        print_cards(console, screen.cards)
-        print_chips(console, screen.chips)
+        _print_title(console, f"Headlines{screen.badge and f', {screen.badge}'}")
+        titles = {section.id: section.title for section in sections}
+        print_headlines(console, screen.cards, titles)
+        console.print()
+    print_known(console, screen, sections, current, None if tables else MOST_LINES)
 
 
-def _test(test: _Test) -> Iterator[RenderableType]:
-    for record in test.records:
+def _print_title(console: Console, title: str) -> None:
+    console.rule(line(title, style="bold"), align="left", characters="─")
+
+
+def _print_test(
+    console: Console, store: Store, section: Section, records: Sequence[RunRecord]
+) -> None:
+    """Its preparations, table, verdicts, and charts."""
+    _print_title(console, section.title)
+    for record in records:
         if record.asked.kind == "prepare":
-            yield line(prepare_line(record), style="dim")
-    if test.section.runs.rows:
-        yield from _table(test)
-    yield from (line(text, style="dim") for text in test.section.answers)
-    yield from (line(found_at(run), style="dim") for run in test.runs if run.found)
-    yield from _steady(test.runs)
-    for remark in test.section.remarks:
-        yield line(remark.text, style=STYLES.get(remark.outcome, ""))
-    for outcome, text in verdict_lines(test.section.judgements):
-        yield line(text, style=STYLES.get(outcome, ""))
+            console.print(line(prepare_line(record), style="dim"))
+    if section.runs.rows:
+        _print_runs(console, store, section)
+    runs = [record for record in records if record.asked.kind == "run"]
+    for text in (*section.answers, *(found_at(run) for run in runs if run.found)):
+        console.print(line(text, style="dim"))
+    _print_steady(console, runs)
+    remarks = [one for one in section.remarks if not one.text.startswith(ONCE)]
+    verdicts = [Judged(*pair) for pair in verdict_lines(section.judgements)]
+    for remark in (*remarks, *verdicts):
+        console.print(line(remark.text, style=STYLES.get(remark.outcome, "")))
+    for chart in section.pictures:
+        console.print(Group(*drawn(chart, console)))
 
 
-def _table(test: _Test) -> Iterator[RenderableType]:
+def _print_runs(console: Console, store: Store, section: Section) -> None:
     """A row a cell, and what its signs mean."""
-    found = test.section.points[:MOST_CELLS]
-    sparks = [
-        text
-        for point in found
-        for text in _sparks(_sparkline(point, test.store), point)
-    ]
-    yield run_table(test.section.runs, axes_of(found), sparks, test.console)
-    yield from (line(text, style="dim") for text in _legend(test.section))
-
-
-def _sparks(spark: str, point: Point) -> list[str]:
-    """For each row of a point; only all of its I/O has been kept over time."""
-    return [spark, *[""] * (len(table_rows(point)) - 1)]
-
-
-def _sparkline(point: Point, store: Store) -> str:
-    """The runs that count, one after the other."""
-    details = (store.detail(run.session, run.seq) for run in point.counted)
-    return sparkline([interval for detail in details for interval in detail.series])
-
-
-def _legend(section: Section) -> Iterator[str]:
-    if section.figures_of:
-        yield section.figures_of
-    yield from section.signs
+    points, sparks = section.points[:MOST_CELLS], []
+    for point in points:  # in the first of its rows: the runs that count, in order
+        details = (store.detail(run.session, run.seq) for run in point.counted)
+        intervals = [one for detail in details for one in detail.series]
+        sparks += [sparkline(intervals), *[""] * (len(table_rows(point)) - 1)]
+    console.print(run_table(section.runs, axes_of(points), sparks, console))
+    legend = [section.figures_of, *section.signs]
     if (more := len(section.points) - MOST_CELLS) > 0:
-        yield f"… and {counted(more, 'cell')} more: ioplan export"
+        legend.append(f"… and {counted(more, 'cell')} more: ioplan export")
+    for text in filter(None, legend):
+        console.print(line(text, style="dim"))
 
 
-def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:
+def _print_steady(console: Console, runs: Sequence[RunRecord]) -> None:
     judged = [run for run in runs if run.steady]
-    if judged:
-        steady, rounds = judged[-1].steady, judged[-1].asked.round
-        assert steady
-        if rounds:
-            yield steady_table(runs)
-            yield line(steady_verdict(steady, rounds))
-        else:
-            yield line(steady_line(steady))
+    if not judged:
+        return
+    steady, rounds = judged[-1].steady, judged[-1].asked.round
+    assert steady
+    if rounds:
+        console.print(steady_table(runs))
+    console.print(
+        line(steady_verdict(steady, rounds) if rounds else steady_line(steady))
+    )
+
+
+def drawn(
+    chart: ChartSpec, console: Console, title: str = "", height: int = HEIGHT
+) -> Iterator[RenderableType]:
+    """A chart: its title, its parts, its notes."""
+    yield Text()
+    yield line(f"{title}{chart.title}", style="bold")
+    every = parts(chart)
+    if not every:
+        yield line("nothing to draw", style="dim")
+    for part in every[:MOST_PARTS]:
+        if part.name:
+            yield line(part.name, style="italic")
+        yield from _drawn(chart, part, console, height)
+    if len(every) > MOST_PARTS:
+        more = counted(len(every) - MOST_PARTS, "part")
+        yield line(f"… and {more} more: ioplan report", style="dim")
+    if chart.phases:
+        names = chart.phases.column("phase").order
+        yield line(f"phases: {', '.join(names)}", style="dim")
+    for note in chart.notes:
+        yield line(note, style="dim")
+
+
+def _drawn(
+    chart: ChartSpec, part: Part, console: Console, height: int
+) -> Iterator[RenderableType]:
+    """A chart with one place on its axis takes a line, not a plot."""
+    colored = bool(console.color_system) and not console.no_color
+    if is_over_time(chart):
+        yield strips(chart, part, console.width, colored)
+    elif chart.marks.is_grid:
+        yield from grid_tables(chart, part, console)
+    elif chart.kind == "latencies":
+        yield density(chart, part, console.width, colored)
+    elif chart.kind == "bars" or len({row[chart.x] for row in part.rows}) < 2:
+        yield chart_bars(chart, part, console.width)
+    else:
+        yield from plots(chart, part, console.width, colored, height)
