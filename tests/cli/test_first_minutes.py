@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from command import ioplan, plan_file, program, refuse
 from fio_jobs import NEEDS_FIO
 from paths import ROOT
 from scripts import packaging_script
+from terminals import on_a_terminal
 
 from targets import needs_root
 
@@ -99,15 +99,45 @@ def test_a_page_of_a_simulated_drive_says_so_in_its_title(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_locale_without_the_characters_is_no_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["PYTHONIOENCODING", "LC_ALL"])
+def test_where_the_locale_is_ascii_a_pipe_has_nothing_else(
+    name: str, tmp_path: Path
+) -> None:
     plan = plan_file(tmp_path, PLAN)
-    words = ["-m", "ioplan.cli", "run", plan, "--backend", "sim"]
-    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    env = os.environ | {name: {"LC_ALL": "C"}.get(name, "ascii")}
     env["IOPLAN_STORE"] = str(tmp_path / "r.db")
-    done = subprocess.run(
-        [sys.executable, *words], env=env, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    commands = (["run", plan, "--backend", "sim"], ["show", "--tables"], ["-h"])
+    for words in commands:
+        done = program(sys.executable, "-m", "ioplan.cli", *words, env=env, text=False)
+        assert done.returncode == 0, done.stderr
+        assert (done.stdout + done.stderr).isascii(), done.stdout.decode()
+        assert words == ["-h"] or b"####" in done.stdout
+
+
+CURVES = """test "Reads" { run random 4KiB 100/0 for 1s vary qd in 1, 2 vary size in 4KiB, 8KiB
+  chart lines iops by qd per size }"""
+
+
+@pytest.mark.slow
+def test_a_terminal_has_colours_and_braille_and_letters_only_without(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 80 columns, where a pipe and NO_COLOR have the same characters."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    plan = plan_file(tmp_path, CURVES)
+    ran = on_a_terminal("run", plan, "--backend", "sim", cwd=tmp_path)
+    colored = on_a_terminal("show", cwd=tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    bare = on_a_terminal("show", cwd=tmp_path)
+    piped = ioplan("show").out
+    assert "\x1b[38;5;" in colored or "\x1b[9" in colored
+    assert re.search("[⠁-⣿]", colored) and not re.search("aaa|bbb", colored)
+    assert not re.search(r"\x1b\[[\d;]*3\d", bare) and "bbbb" in bare
+    assert "\x1b" not in piped and "bbbb" in piped
+    for text in (ran, colored, bare, piped):
+        lines = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", text).splitlines()
+        assert max(map(len, lines)) <= 80, max(lines, key=len)
 
 
 @needs_root

@@ -6,16 +6,13 @@ import ast
 import io
 import json
 import os
-import pty
 import re
-import signal
 import sqlite3
-import sys
 import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any
 from unicodedata import category
 
 import pytest
@@ -28,10 +25,11 @@ from paths import ROOT
 from pydantic import ValidationError
 from run_requests import other
 from sessions import session
+from terminals import on_a_terminal
 
 from ioplan import PlanError
 from ioplan.backends import BackendError
-from ioplan.cli import Terminal, main, plan_of
+from ioplan.cli import Terminal, plan_of
 from ioplan.job import Job
 from ioplan.language import check_file
 from ioplan.records import Resolved, RunDetail, RunRequest, Session, new_session_id
@@ -132,45 +130,6 @@ def test_a_title_cannot_forge_a_line_or_markup() -> None:
     )
     first = out.getvalue().splitlines()[0]
     assert first.startswith("a [red]b[/red] [/c]\N{REPLACEMENT CHARACTER}held: expect")
-
-
-def on_a_terminal(*words: str | Path, cwd: Path) -> str:
-    """All that a person's terminal would be sent."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        _become([str(word) for word in words], cwd)
-    chunks = []
-    while True:
-        try:
-            chunk = os.read(fd, 1 << 16)
-        except OSError:  # Linux says so when the other side is closed
-            break
-        if not chunk:
-            break
-        chunks.append(chunk)
-    os.close(fd)
-    os.waitpid(pid, 0)
-    return b"".join(chunks).decode().replace("\r\n", "\n")
-
-
-def _outputs() -> tuple[TextIO, TextIO]:
-    return os.fdopen(1, "w"), os.fdopen(2, "w")
-
-
-def _become(words: list[str], cwd: Path) -> NoReturn:
-    """The command itself, in a process that has all of it loaded already."""
-    signal.alarm(60)
-    try:
-        os.chdir(cwd)
-        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), *_outputs()
-        sys.argv = ["ioplan", *words]
-        main()
-    except SystemExit as end:
-        print(f"exit code {end.code}")
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
 
 
 # rich's live display moves the cursor, and hides it meanwhile

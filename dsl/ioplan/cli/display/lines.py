@@ -25,7 +25,8 @@ from ioplan.runner.execute.observer import SessionObserver
 
 WIDTH = 80
 NAME = 33
-"""Columns of a cell's name, so that a run has a line."""
+PROBE = 18
+"""Columns of a cell's name, and of that of a probe, so that a run has a line."""
 MINUTE_S = 60
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -182,10 +183,9 @@ def run_line(record: RunRecord) -> str:
     result, what = sentences.main_result(record)
     cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
     name = f"{what}{cell} {record.asked.name}".strip() or "run"
-    _, p99, *_ = sentences.latencies(result)
-    text = (
-        f"{name:<{NAME}} {iops_text(result.iops):>6} IOPS"
-        f"  {bandwidth_text(result.bandwidth_bytes_per_s):>9}  p99 {p99:>7}"
-    )
-    probe = sentences.probe_words(record)
-    return f"{text}  {probe}" if probe else text
+    rate = f"{iops_text(result.iops):>6} IOPS"
+    p99 = f"p99 {sentences.latencies(result)[1]:>7}"
+    if probe := sentences.probe_words(record):
+        return f"{name:<{PROBE}} {rate}  {p99}  {probe}"
+    bandwidth = bandwidth_text(result.bandwidth_bytes_per_s)
+    return f"{name:<{NAME}} {rate}  {bandwidth:>9}  {p99}"
