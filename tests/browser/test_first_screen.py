@@ -236,6 +236,11 @@ def at_address(chromium: Browser, page: Path, address: str) -> None:
 
 
 @pytest.mark.long
+def rate_of(text: str) -> float:
+    """`361k`, `8,670`."""
+    return float(text.replace(",", "").replace("k", "e3").replace("M", "e6"))
+
+
 def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     """By what a column means: axes in their order, figures by size."""
     chromium.open(drives.page)
@@ -247,7 +252,7 @@ def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
         for down in (False, True):
             head.send_keys(Keys.ENTER)
             shown = chromium.table_of_runs()
-            found = [float(row[key].replace(",", "")) for row in shown]
+            found = [rate_of(row[key]) for row in shown]
             assert found == sorted(found, reverse=down)
     assert head.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
     chromium.run("document.querySelector('.runs [type=search]').focus()")

@@ -122,8 +122,7 @@ def test_a_stretch_is_the_terminals(
     lines = [line.split() for line in printed.splitlines()]
     for (name, *_), cells in zip(ROWS, shown, strict=True):
         words = next(r for r in lines if r[:1] == [name.split()[0]])
-        p99_us, line = float(cells[5].replace(",", "")), " ".join(words)
-        assert f"{p99_us:.1f} µs" in line or f"{p99_us:.0f} µs" in line, (cells, line)
+        assert cells[5] in " ".join(words), (cells, words)
     chromium.click(id, "whole range")
     chromium.chart(id, SETTLED)
     assert chromium.texts(CAPTION.format(id)) == []
