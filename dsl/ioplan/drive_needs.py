@@ -35,7 +35,7 @@ MOST_SOFT = 0.05
 MOST_UNREAD = 0.05
 """The least share of unwritten blocks that is said of reads."""
 FAST = "the speed of its cache or of erased blocks"
-UNREAD = "of what it reads was never written"
+UNREAD = "of the blocks it reads were never written"
 SINCE = {"purge": " since the purge", "creation": " so far", "": " in known history"}
 
 
@@ -148,7 +148,7 @@ class _Rule(Struct, frozen=True):
             share = _percent(drive.blank)
             if self.account.since:
                 return f"{share} of the {self.noun} empty"
-            return f"no history known of {share} of the {self.noun}"
+            return f"the history of {share} of the {self.noun} is unknown"
         length = sum(b - a for a, b in _union(writers))
         if length < ENOUGH * self.account.capacity_bytes:
             share = _percent(length / self.account.capacity_bytes)

@@ -91,7 +91,7 @@ def test_plain_json_has_the_percentiles_that_fio_wrote_and_no_other() -> None:
     assert not detail.histograms and SUMMARY_ONLY in record.warnings
     assert value(session, Metric(name="p99")) == (120_320, "")
     none, why = value(session, Metric(name="p95"))
-    assert none is None and why == "only a summary is known, and no histogram"
+    assert none is None and why == "only a summary was recorded, no histogram"
     none, why = value(session, Metric(name="p99.99"))
     assert none is None and "too few" in why
 

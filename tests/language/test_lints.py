@@ -136,9 +136,9 @@ def test_how_much_of_a_file_was_never_written_is_said(
     os.truncate(target, 8 << 20)
     plan = checked(f'test "T" {{ {READ}{region} }}')
     found = [one.text for one in lints_on(plan, facts(target), account(target))]
-    assert [one.partition(" of what it reads")[0] for one in found] == [told] * bool(
+    assert [one.partition(" of the blocks it reads")[0] for one in found] == [
         told
-    )
+    ] * bool(told)
 
 
 def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_run_warns_before_it_and_in_the_record(
     order = [one["type"] for one in done.lines]
     assert order.index("warning") < order.index("step")
     records = last_records(store_path)
-    told = "100 % of what it reads was never written"
+    told = "100 % of the blocks it reads were never written"
     assert [one.state.lacks for one in records if one.state] == [told] * 2
     assert warned["text"].startswith(told)
     assert told in " ".join(ioplan("show").out.split())
@@ -225,7 +225,10 @@ def test_a_run_warns_before_it_and_in_the_record(
     done = ioplan("run", kept, "--backend", "sim", "--json")
     assert done.of("warning") == []
     told = ioplan("run", path, "--backend", "sim").out
-    assert told.partition("T ─")[0].count("of what it reads was never written: ") == 1
+    assert (
+        told.partition("T ─")[0].count("of the blocks it reads were never written: ")
+        == 1
+    )
 
 
 # slips: what people write from habit leads to the right text

@@ -181,7 +181,10 @@ def test_what_nobody_knows_is_no_evidence() -> None:
     account = DriveAccount.begun(CAPACITY)
     assert standing(account, [stream()]).lacks
     found = standing(account.after(stream(), Moved(written=3 * CAPACITY)), [stream()])
-    assert found.lacks == "" and found.limits == "no history known of 5 % of the drive"
+    assert (
+        found.lacks == ""
+        and found.limits == "the history of 5 % of the drive is unknown"
+    )
 
 
 FILL = """precondition full { write sequential 64KiB, qd 4, 1 pass }

@@ -275,10 +275,10 @@ def test_no_value_has_a_reason() -> None:
     unmeasured = ("watts", "temperature", "iops_per_watt", "bandwidth_per_watt")
     reasons = {
         "reader.write.mean": "no I/O completed",
-        "reader.write.p50": "no latency was counted",
+        "reader.write.p50": "no latency was measured",
         "p99": "needs 1,000 I/Os, had 40",
         "read.p99.999": "needs 1,000,000 I/Os, had 30",
-        **dict.fromkeys(unmeasured, "nothing measured it"),
+        **dict.fromkeys(unmeasured, "it was not measured"),
         "verified": "nothing was verified",
     }
     for name, why in reasons.items():
@@ -295,7 +295,7 @@ def test_no_time_or_discards_alone_are_no_rate() -> None:
     idle = figure(parse_metric("iops_per_cpu"), [sample({})])
     assert idle == Figure(None, "no CPU time was measured")
     for name in ("iops", "bandwidth"):
-        why = f"nothing but discards, which are trim.{name}"
+        why = f"only discards completed: see trim.{name}"
         for asked in (name, f"reader.{name}"):
             assert figure(parse_metric(asked, STREAMS), [trims]) == Figure(None, why)
         assert value(f"read.{name}", trims) == 0
@@ -331,7 +331,7 @@ def test_cpu_that_nobody_measured_is_not_0() -> None:
     data = {"cpu": None, "cpu_percent": None}
     unmeasured = Sample(record(2).model_copy(update=data), measured.detail)
     found = figure(parse_metric("cpu"), [measured, unmeasured])
-    assert found == Figure(None, "nothing measured it")
+    assert found == Figure(None, "it was not measured")
     assert figure(parse_metric("iops_per_cpu"), [unmeasured]).value is None
 
 

@@ -56,7 +56,7 @@ def test_nothing_is_called_steady_that_does_not_last(
 def test_reads_of_nothing_are_told(tmp_path: Path, store_path: Path) -> None:
     file, way = drive_file(tmp_path, "client"), WAYS["a part unwritten"]
     (claim,) = claims(on_drive(tmp_path, file, way, store_path))
-    told = "over 5 values, but 40 % of what it reads was never written"
+    told = "over 5 values, but 40 % of the blocks it reads were never written"
     assert claim.claim.startswith("not steady: settled within")
     assert claim.claim.endswith(told)
 

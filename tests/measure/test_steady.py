@@ -198,7 +198,7 @@ def test_amplification_is_that_of_each_window_of_bytes() -> None:
     rising = worn([2000, 2000, 3000, 3000, 4000, 4000] * 2, window_bytes)
     assert rising[2].values == (2.0, 3.0, 4.0) and not rising[-1].reached
     erased = worn([1000] * 8 + [2000] * 5, 1000 * BLOCK_BYTES)
-    assert erased[7].why == "waf is 1.00: no garbage is collected yet"
+    assert erased[7].why == "WAF is 1.00: garbage collection has not begun"
     assert [steady.reached for steady in erased] == [False] * 12 + [True]
     watch = SteadyWatch(WAF, Windows(1000, "bytes"), lambda *_: None)
     assert not any(watch.add(interval(n, 1, 1000)) for n in range(9))
@@ -231,7 +231,7 @@ def test_nothing_counts_before_the_least_passes() -> None:
     rates = [100] * 8 + [50] * 5
     passes = {"least_passes": 2.0, "pass_bytes": 4 * 100 * BLOCK_BYTES}
     told, ended = watched([SECOND_NS] * 13, SECOND_NS, rates, **passes)
-    assert told[5].why == "1.2 of at least 2 passes so far"
+    assert told[5].why == "1.3 of at least 2 passes so far"
     assert ended == [False] * 12 + [True]
     assert told[-1].values == (50,) * 5
 

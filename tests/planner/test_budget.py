@@ -151,7 +151,7 @@ IN_ORDER = 'test "T" { after p run sequential 128KiB 0/100, qd 32 for 1s }\n'
 READS = 'test "T" { after p run random 4KiB 100/0, qd 32 for 1s }\n'
 ERASED = "nothing written since the purge"
 TWICE = "2 × capacity written since the purge, 100 % of it"
-UNREAD = "100 % of what it reads was never written"
+UNREAD = "100 % of the blocks it reads were never written"
 UNKNOWN = "nothing written in known history"
 CASES = [
     (PURGED + READS, ERASED, UNREAD),

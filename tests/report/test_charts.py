@@ -227,8 +227,8 @@ def test_the_largest_latency_is_averaged_over_the_sweep(
     ("rates", "said"),
     [
         ((2400, 670, 660, 690), "falls from 3,600 at QD 2 to 1,010 at QD 4"),
-        ((300, 400, 390, 395), "95 % of the largest at QD 4"),
-        ((300, 400, 200, 395), "95 % of the largest at QD 4"),
+        ((300, 400, 390, 395), "95 % of the maximum at QD 4"),
+        ((300, 400, 200, 395), "95 % of the maximum at QD 4"),
     ],
 )
 def test_what_falls_for_good_is_not_saturated(
@@ -482,7 +482,7 @@ def test_what_was_found_and_what_was_tried(sought: Any) -> None:
     assert len(rows) == sum("rate=" in line for line in printed.splitlines())
     assert picture.overlay
     assert {row["limit"] for row in picture.overlay.records()} == {1_000_000}
-    assert picture.notes[0].startswith("size=4KiB: rate = 19_240 iops: no at 20_200")
+    assert picture.notes[0].startswith("size=4KiB: rate = 19_240 iops: fails at 20_200")
     drawn = printed.partition(picture.title)[2]
     assert "a answer yes   b answer no" in drawn and "1 ms┤─" in drawn
 

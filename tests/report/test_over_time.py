@@ -397,11 +397,11 @@ def test_phases_are_drawn_where_they_are_shared_and_few(tmp_path: Path) -> None:
         for kind, name in KINDS:
             picture = asked(store, kind, name)
             assert picture.phases is None
-            assert "at different times, and are not marked" in picture.notes[-1]
+            assert "they begin at different times in its curves" in picture.notes[-1]
     with of(many) as store:
         picture = asked(store, "lines", "p99")
         assert picture.phases is None
-        assert any("its phases come more than" in note for note in picture.notes)
+        assert any("there are more than" in note for note in picture.notes)
     with of([BUSY]) as store:
         (one,), whole = store.records(ID), store.whole_detail(ID, 1)
     phases = {n: p.model_copy(update={"when": None}) for n, p in one.phases.items()}

@@ -194,7 +194,7 @@ def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
     done = ioplan("resume")
     assert done.code == 0, done.err
     assert "2 finished runs are kept" in done.out
-    assert "5 runs kept, 2 of them not repeated: ioplan show" in done.out
+    assert "5 runs kept, 2 of them reused: ioplan show" in done.out
     assert records(store_path)[:3] == before
     assert depths(store_path) == [*"1248"]
     with Store.open(store_path) as store:

@@ -108,7 +108,7 @@ def misreads(run: ScriptedExecution) -> Iterator[Any]:
         (beyond_all_numbers, "backend-garbage", "results are invalid", 0),
         (unprintable, "backend-garbage", "results are invalid", 0),
         (contradicts, "inconsistent", "inconsistent", 2),
-        (is_short, "short", "ended at 50.0% of the requested length", 1),
+        (is_short, "short", "ended after 50.0 % of its length", 1),
         (misreads, "verify", "3 blocks", 2),
     ],
 )
@@ -170,7 +170,7 @@ def test_a_purge_or_a_rest_that_fails_ends_the_session(
 
 
 @pytest.mark.parametrize(
-    ("body", "share"), [("0/100, 2 passes", "50.2%"), ("100/0 for 2MiB", "50.0%")]
+    ("body", "share"), [("0/100, 2 passes", "50.2 %"), ("100/0 for 2MiB", "50.0 %")]
 )
 def test_a_run_by_bytes_may_be_short_as_well(
     bench: Bench, body: str, share: str
@@ -186,7 +186,7 @@ def test_a_run_by_bytes_may_be_short_as_well(
     assert bench.go(text, half).status == "failed"
     (record,) = bench.records
     assert record.cause == "short"
-    assert f"ended at {share}" in record.message
+    assert f"ended after {share}" in record.message
 
 
 def test_a_pass_need_not_reach_what_no_io_fits(bench: Bench) -> None:
@@ -212,7 +212,7 @@ def test_a_run_that_someone_else_stops_is_short(bench: Bench) -> None:
         yield from [events[0], events[1], last]
 
     tally = bench.go(READS % "", script)
-    assert "something stopped the run" in tally.failure
+    assert "the run was stopped after 99.9 % of" in tally.failure
 
 
 def test_failed_trims_fail_the_run(bench: Bench) -> None:
@@ -243,11 +243,11 @@ def test_what_the_warm_up_left_outstanding_is_told(
     for rate in ("", ", rate 100 iops"):
         text = f"run random 4KiB 100/0{rate} for 1s, warmup 1s"
         bench.go(f'test "T" {{ {text} }}', script)
-        found.append([w for w in bench.records[-1].warnings if "left" in w])
+        found.append([w for w in bench.records[-1].warnings if "warm-up" in w])
     closed, rated = found
     assert closed == told * [
-        "I/Os that the warm-up left outstanding took the first 0.4 s of the measured "
-        "part: the figures are of the other 0.6 s"
+        "I/Os of the warm-up were outstanding for the first 0.4 s: "
+        "the figures cover the other 0.6 s"
     ]
     assert rated == []
 

@@ -169,7 +169,7 @@ class Report(Struct, frozen=True):
 
     def saturated_at(self, test: str) -> int:
         """The depth that the chart of a test marks."""
-        pattern = rf"^{re.escape(test)} ─+$.*?95 % of the largest at QD (\d+)"
+        pattern = rf"^{re.escape(test)} ─+$.*?95 % of the maximum at QD (\d+)"
         found = re.search(pattern, self.text, re.DOTALL | re.MULTILINE)
         assert found, test
         return int(found[1])
@@ -296,4 +296,4 @@ def outcome_of(steady: Steady) -> str:
         return "steady"
     if steady.settled:
         return "settled"
-    return "rises" if steady.why.startswith("waf still rises") else steady.why
+    return "rises" if steady.why.startswith("WAF still rises") else steady.why

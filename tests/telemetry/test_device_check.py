@@ -170,7 +170,7 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
     assert len(found) == len(words), found
     for text, word in zip(found, words, strict=True):
         assert word in text and f"on {device.name}" in text, text
-        assert text.startswith("the backend tells ") and "the kernel counted" in text
+        assert text.startswith("the backend reports ") and "the kernel counted" in text
 
 
 @needs_root
@@ -186,7 +186,7 @@ def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
     with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)
         (found,) = warnings_of(lying(drive, asked, times(2)), asked)
-    assert found.startswith("the backend tells 16384 writes of 67108864 bytes"), found
+    assert found.startswith("the backend reports 16384 writes of 67108864 bytes"), found
     assert "kernel counted 8192 of 33554432 bytes" in found
 
 

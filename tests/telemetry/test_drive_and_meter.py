@@ -187,7 +187,7 @@ def test_why_nothing_tells_what_goes_to_the_flash(
     asked = nvme_cli(machine, monkeypatch, "echo no page >&2; exit 1")
     (machine.root / "endurance-log").write_text("{}")
     instruments = machine.instruments()
-    why = "the drive's log does not count what goes to its flash"
+    why = "the drive's log does not count writes to its flash"
     assert [instruments.without_meter() for _ in range(2)] == [why, why]
     lines = asked.read_text().splitlines()
     assert sum(line.startswith("ocp") for line in lines) == 1

@@ -59,7 +59,7 @@ def test_metrics_of_runs() -> None:
 
 
 def test_what_was_measured_in_some_runs_only_is_no_figure() -> None:
-    why = Figure(None, "nothing measured it")
+    why = Figure(None, "it was not measured")
     assert value("watts", of(watts=40.0), of()) == why
     assert value("temperature", of(temperature_max_celsius=1.0), of()) == why
     assert value("iops_per_watt", of()) == value("bandwidth_per_watt", of()) == why

@@ -67,7 +67,7 @@ def _name_session(
 ) -> None:
     """Say where all figures are, with as many runs as `ioplan ls` shows."""
     there = "" if call.store == default_path() else f" --store {quote(str(call.store))}"
-    reused = f", {tally.reused} of them not repeated" if tally.reused else ""
+    reused = f", {tally.reused} of them reused" if tally.reused else ""
     text = (
         f"{counted(runs, 'run')} kept{reused}: ioplan show {session.id} --tables{there}"
     )

@@ -20,6 +20,7 @@ from ioplan.core.units import bytes_text as bytes_text
 from ioplan.core.units import digits as digits
 from ioplan.core.units import iops_text as iops_text
 from ioplan.core.units import latency_text as latency_text
+from ioplan.core.units import percent_text as percent_text
 from ioplan.core.units import tick_text as tick_text
 from ioplan.core.units import time_text as time_text
 from ioplan.core.units import told_apart as told_apart

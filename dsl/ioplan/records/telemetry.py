@@ -111,7 +111,7 @@ class Telemetry(Readings):
     )
     nvme_power_state: int | None = Field(description="after the run", default=None)
     nvme_power_state_max_watts: float | None = Field(
-        description="what the drive says of that state; nothing measured it",
+        description="what the drive says of that state; it was not measured",
         default=None,
     )
     smart_before: Log = {}

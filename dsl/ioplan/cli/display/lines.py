@@ -115,6 +115,8 @@ class Lines(SessionObserver):
             self._below(sentences.found_at(record), "")
         else:
             self._numbered(run_line(record))
+        if verified := sentences.verified_line(record):
+            self._below(verified)
         for event in record.events:
             self._below(sentences.event_line(event))
         for warning in record.warnings:

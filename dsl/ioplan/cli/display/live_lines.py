@@ -14,7 +14,13 @@ from ioplan.cli.display.lines import MINUTE_S, Lines
 from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import printable
-from ioplan.core.units import bytes_text, iops_text, metric_text, time_text
+from ioplan.core.units import (
+    bytes_text,
+    iops_text,
+    metric_text,
+    percent_text,
+    time_text,
+)
 from ioplan.job import SECOND_NS, Progress
 from ioplan.language.plan import WriteStep
 from ioplan.planner.steps import Prepare, Run, Step
@@ -55,7 +61,7 @@ class LiveLines(Lines):
             self.rate = _rate(interval)
 
     def purged(self, done: float) -> None:
-        self.amount = f"{done:.1%}"
+        self.amount = percent_text(100 * done)
 
     def steady(self, steady: Steady, round: int) -> None:
         super().steady(steady, round)
@@ -97,7 +103,7 @@ def _amount(step: Step | None, done: float | None) -> str:
         limits = _limits(done, length.passes, length.run_ns, "passes")
         if size := length.limit_bytes:
             limits.append(f"{bytes_text(done * size)} of {bytes_text(size)}")
-    return limits[0] if len(limits) == 1 else f"{done:.0%}"
+    return limits[0] if len(limits) == 1 else percent_text(100 * done)
 
 
 def _limits(

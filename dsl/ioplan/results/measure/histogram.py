@@ -145,7 +145,7 @@ class Histogram:
         """Several percentiles at once, each as `percentile_ns` has it."""
         running = self.count.cumsum()
         if not len(running) or not running[-1]:
-            raise ValueError("no latency was counted")
+            raise ValueError("no latency was measured")
         total = int(running[-1])
         # rounded first, as 0.999 x 1000 is 999.0000001
         ranks = [ceil(round(total * percent / 100, 6)) for percent in percents]

@@ -73,7 +73,7 @@ NO_DETAIL = RunDetail()
 """That of a run which was not read yet."""
 UNREAD = Figure(None, "the histograms were not read")
 NOTHING = Figure(None, "nothing was measured")
-UNMEASURED = Figure(None, "nothing measured it")
+UNMEASURED = Figure(None, "it was not measured")
 WHOLE = 0.99
 """So much of an interval has to be in a stream's part of the run: clocks differ."""
 LEAST_MISSING_NS = 50_000_000
@@ -145,7 +145,7 @@ def figure_in(scope: Scope, metric: Metric) -> Figure:
     if metric.by_interval:
         return over_intervals(metric, [_slices(metric, run) for run in scope.samples])
     if metric.phase and not scope.samples:
-        return Figure(None, f"nothing was counted during {metric.phase}")
+        return Figure(None, f"no I/O completed during {metric.phase}")
     if metric.phase and any(map(_is_cut_short, scope.samples)):
         return Figure(None, f"the run ended before {metric.phase} did")
     if metric.direction in SYNCS and not scope.results:
@@ -228,7 +228,7 @@ def _sought(metric: Metric, scope: Scope) -> Figure:
     """What the seek of the last run found."""
     found = getattr(scope.samples[-1].record, "found", None) if scope.samples else None
     if found is None or found.axis != metric.name:
-        return Figure(None, f"no {metric.name} was sought")
+        return Figure(None, f"the plan does not seek {metric.name}")
     return Figure(found.value, found.nothing)
 
 
@@ -239,7 +239,7 @@ def _rate(metric: Metric, scope: Scope) -> Figure:
     if not scope.run_s:
         return NOTHING
     if not amount and not metric.direction and _has_trims(scope):
-        return Figure(None, f"nothing but discards, which are trim.{metric.name}")
+        return Figure(None, f"only discards completed: see trim.{metric.name}")
     return Figure(amount / scope.run_s)
 
 
@@ -294,7 +294,7 @@ def _lateness(metric: Metric, scope: Scope) -> Figure:
         for name, stream in streams.items()
         if metric.stream in (None, name)
     ]
-    return _highest(lateness_ns, "no trace was issued at its times")
+    return _highest(lateness_ns, "no trace was replayed at its own times")
 
 
 def _highest(values: Sequence[float | None], why: str) -> Figure:
@@ -447,12 +447,12 @@ def _summarised(percent: float, scope: Scope) -> Figure:
     latencies = [result.latency for result in scope.results if result.latency]
     runs = [d for run, _ in scope.samples for d in run.directions.values()]
     if not latencies or not any(d.latency and d.latency.percentiles for d in runs):
-        return Figure(None, "no latency was counted")
+        return Figure(None, "no latency was measured")
     kept = [p for one in latencies for p in one.percentiles if p.percent == percent]
     if len(latencies) > 1 or not kept:
-        return Figure(None, "only a summary is known, and no histogram")
+        return Figure(None, "only a summary was recorded, no histogram")
     if not kept[0].supported:
-        return Figure(None, "too few I/Os lie beyond it")
+        return Figure(None, "too few I/Os for this percentile")
     return _perhaps_bound(kept[0])
 
 

@@ -220,7 +220,7 @@ class Stated(Struct, frozen=True):
         if is_cut_short(detail.series):
             del slices[len(detail.series) - 1 :]
         if len(slices) < count:
-            return Figure(None, "no interval tells it")
+            return Figure(None, "no interval measured it")
         asked = getattr(record, "asked", None)
         end = Stretch(slices[-count:], asked.job.streams if asked else ())
         return end.figure(metric)

@@ -7,7 +7,7 @@ from math import ceil, sqrt
 from operator import mul
 from statistics import fmean, median, pstdev
 
-from ioplan.core.units import iops_text, time_text
+from ioplan.core.units import iops_text, percent_text, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import LEAST_BEFORE, Metric, Recovery
 from ioplan.records.record import EventMade, Interval
@@ -49,7 +49,7 @@ def recoveries(asked: Recovery, series: Series, events: Events) -> Iterator[Time
 
     outside = fmean(not is_near(interval) for interval in before)
     if outside > MOST_OUTSIDE:
-        share = f"{outside:.0%} of the intervals before the event"
+        share = f"{percent_text(100 * outside)} of the intervals before the event"
         yield None, f"{share} were not within {asked.to_percent:g} %", None
         return
     for event in events:
@@ -183,7 +183,7 @@ def spent(series: Series) -> str:
     first = [interval for interval in series if interval.length_s][cut]
     return (
         f"reads fell from {iops_text(fmean(before))} to {iops_text(usual)} IOPS at "
-        f"{time_text(first.t_s - first.length_s)}, and stayed there: if this is a "
-        "throttled volume, its burst credits are used up, and what ran before is not "
-        "what it sustains; the suite cloud/limits tells"
+        f"{time_text(first.t_s - first.length_s)}, and stayed there: a "
+        "throttled volume that has used up its burst credits does so, and sustains "
+        "only the lower rate; the suite cloud/limits measures both"
     )

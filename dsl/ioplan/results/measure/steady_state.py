@@ -198,7 +198,8 @@ class SteadyWatch:
         begin = self.passes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if begin < self.rule.least_passes:
-            why = f"{begin:.2g} of at least {self.rule.least_passes:g} passes so far"
+            least = f"{self.rule.least_passes:g} passes"
+            why = f"{digits(begin, 2)} of at least {least} so far"
             return assess(self.rule, ()).model_copy(update={"why": why})
         value = figure(self.rule.metric, [window])
         if not (self.stated and begin >= ENOUGH_PASSES):
@@ -221,7 +222,7 @@ class SteadyWatch:
         if stated.is_least and passes >= ENOUGH_PASSES:
             return steady
         if stated.has_grown and not why:
-            why = f"{passes:.2g} of {ENOUGH_PASSES:g} passes so far"
+            why = f"{digits(passes, 2)} of {ENOUGH_PASSES:g} passes so far"
         return steady.model_copy(update={"reached": not why, "why": why})
 
     def _borne(self, steady: Steady, window: Sample) -> Steady:
@@ -248,18 +249,21 @@ def _rise(wafs: Sequence[tuple[float, float]]) -> str:
     late = [waf for at, waf in wafs if at > passes - A_QUARTER_PASS]
     early = [waf for at, waf in wafs if at <= passes - HALF_A_PASS][-len(late) :]
     if not early:
-        return f"waf is known of {passes:.2g} passes, and {HALF_A_PASS} are needed"
+        return f"WAF is known for {digits(passes, 2)} of {HALF_A_PASS} passes so far"
     before, now = fmean(early), fmean(late)
     error = hypot(*(pstdev(part) / sqrt(len(part)) for part in (early, late)))
     rises = now > RISES * before + error
-    return f"waf still rises: {digits(before)}, then {digits(now)}" if rises else ""
+    return f"WAF still rises: {digits(before)}, then {digits(now)}" if rises else ""
 
 
 def _collecting(metric: str, waf: Figure) -> Figure:
     """The write amplification of a drive that collects garbage, else none."""
     if metric != "waf" or waf.value is None or waf.value > PLATEAU:
         return waf
-    return Figure(None, f"waf is {waf.value:.2f}: no garbage is collected yet")
+    return Figure(
+        None,
+        f"WAF is {digits(waf.value)}: garbage collection has not begun",
+    )
 
 
 # Cells that are repeated until their means are known.

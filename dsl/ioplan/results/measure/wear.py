@@ -13,13 +13,14 @@ from math import exp, log
 
 from msgspec import Struct
 
+from ioplan.core.units import digits, percent_text
 from ioplan.job import Wear
 
 DAY_S = 86_400
 STEPS = 100
 """So many steps of the log must have been written: it is then right to 1 %."""
-NO_LOG = "not measured: the drive has no log of what is written"
-NO_MEDIA = "not measured: the drive's log does not count what goes to its flash"
+NO_LOG = "not measured: the drive has no log of its writes"
+NO_MEDIA = "not measured: the drive's log does not count writes to its flash"
 NO_CAPACITY = "not measured: the drive does not report its capacity"
 
 WEAR_METRICS = ("waf", "media_written", "dwpd")
@@ -127,10 +128,10 @@ class StatedSpare(Struct):
         wanted = [steady_waf(self.percent) * factor for factor in factors]
         if any(abs(waf / fit - 1) <= FITS_PERCENT / 100 for fit in wanted):
             return ""
-        read = [f"{spare_percent_of(waf / f):.0f} %" for f in factors if waf > f]
+        read = [percent_text(spare_percent_of(waf / f)) for f in factors if waf > f]
         return (
             f"the {'spare found' if self.is_least else 'stated spare'} does not fit "
-            f"this drive: at {self.percent:.0f} % its waf would be "
-            f"{' or '.join(f'{fit:.2f}' for fit in wanted)}, and is {waf:.2f}"
+            f"this drive: at {percent_text(self.percent)} its WAF would be "
+            f"{' or '.join(map(digits, wanted))}, and is {digits(waf)}"
             f"{'; it reads as ' if read else ''}{' or '.join(read)}"
         )

@@ -48,7 +48,7 @@ def found_at(record: RunRecord) -> str:
 
 
 def found_line(found: Found) -> str:
-    """`qd = 24: yes at 24, no at 25, confirmed; 9 probes`."""
+    """`qd = 24: fails at 25, confirmed; 9 probes`."""
     if found.value is None:
         return f"{found.nothing}; {counted(found.probes, 'probe')}"
     sign = found.beyond or "="
@@ -56,17 +56,17 @@ def found_line(found: Found) -> str:
 
 
 def _surety(found: Found) -> Iterator[str]:
-    beyond = "yes to the end of the range"
+    beyond = "passes up to the end of the range"
     if found.interval:
         beyond = f"95 % interval {found.interval}"
     elif found.no_at is not None:
-        beyond = f"no at {found.no_text}"
+        beyond = f"fails at {found.no_text}"
     yield f"{beyond}, {'confirmed' if found.confirmed else 'not confirmed'}"
     yield counted(found.probes, "probe")
     if found.undecided:
         yield f"{found.undecided} undecided"
     if not found.monotone:
-        yield "not monotone: a value beyond a no held"
+        yield "not monotone: a value beyond one that fails passes"
 
 
 PERCENTS = (99.0, 99.9)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ioplan.core.model import Model
 from ioplan.core.text import counted
-from ioplan.core.units import bytes_text
+from ioplan.core.units import bytes_text, percent_text
 from ioplan.runner.content.file_kinds import kind_of
 from ioplan.runner.content.scan import (
     BLOCK,
@@ -258,6 +258,4 @@ def _at(at_bytes: int) -> str:
 
 
 def _percent(share: float) -> str:
-    if 0 < share < 0.01:
-        return f"{share:.2%}"
-    return f"{share:.0%}"
+    return percent_text(100 * share)

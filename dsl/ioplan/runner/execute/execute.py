@@ -17,6 +17,7 @@ from pydantic_core import to_json
 
 from ioplan.backends.backend import BackendError, Drive
 from ioplan.core.error_kinds import Cause, ExplainedError
+from ioplan.core.units import told_apart
 from ioplan.job import (
     SECOND_NS,
     Event,
@@ -314,13 +315,14 @@ def _cut_short(job: Job, measurement: Measurement, lasted_ns: int) -> Failure | 
     """
     moved_bytes = sum(part.bytes for part in measurement.directions.values())
     fraction = fraction_done(job, measurement.run_ns, moved_bytes)
+    share = told_apart(min(100 * fraction, 99.9), 100, "%")
     stopped = measurement.result is not None and measurement.result.stopped
     if stopped and fraction < 1:
-        text = f"something stopped the run at {fraction:.1%} of the requested length"
+        text = f"the run was stopped after {share} of its length"
         return Failure(cause=Cause.SHORT, message=text)
     told_ns = round(measurement.series[-1].t_s * SECOND_NS) if measurement.series else 0
     lasted_ns = max(measurement.run_ns, told_ns or lasted_ns) + STARTUP_NS
     if fraction_done(job, lasted_ns, moved_bytes) < COMPLETE_FRACTION:
-        text = f"the run ended at {fraction:.1%} of the requested length"
+        text = f"the run ended after {share} of its length"
         return Failure(cause=Cause.SHORT, message=text)
     return None

@@ -15,7 +15,7 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from ioplan.core.units import time_text
+from ioplan.core.units import percent_text, time_text
 from ioplan.job import SECOND_NS, Progress
 from ioplan.language.metric import Metric
 from ioplan.language.plan import Test, Within
@@ -225,7 +225,9 @@ class Allowance:
         if known is None or not known.half_width_percent:
             return f"{text} {SHORTENED}"
         percent = known.half_width_percent + known.drift_percent
-        return f"{text} {SHORTENED}: {known.metric} known within {percent:.1f} %"
+        return (
+            f"{text} {SHORTENED}: {known.metric} known within {percent_text(percent)}"
+        )
 
 
 class BudgetWatch:

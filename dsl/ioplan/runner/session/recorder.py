@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioplan.backends.backend import TargetFacts
-from ioplan.core.units import time_text
+from ioplan.core.units import percent_text, time_text
 from ioplan.core.version import __version__
 from ioplan.drive_account import DriveAccount
 from ioplan.drive_needs import MOST_UNREAD
@@ -65,7 +65,8 @@ def lints_on(
         if not one.parts:
             found.append(one)
         elif shares[one.parts] >= MOST_UNREAD:
-            share = f"about {100 * shares[one.parts]:.0f} % of what it reads is empty"
+            empty = percent_text(100 * shares[one.parts])
+            share = f"about {empty} of the blocks it reads are empty"
             found.append(replace(one, text=f"{share}: {one.text}"))
     return tuple(found)
 
@@ -320,8 +321,8 @@ def _left_by_warm_up(job: Job, measurement: Measurement) -> Iterator[str]:
     if lost_ns > LEFT_OVER * job.run_ns:
         lost, rest = (time_text(ns / SECOND_NS) for ns in (lost_ns, measurement.run_ns))
         yield (
-            f"I/Os that the warm-up left outstanding took the first {lost} of the "
-            f"measured part: the figures are of the other {rest}"
+            f"I/Os of the warm-up were outstanding for the first {lost}: "
+            f"the figures cover the other {rest}"
         )
 
 

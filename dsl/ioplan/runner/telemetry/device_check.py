@@ -125,13 +125,13 @@ def differences(
         )
         if _few(job, way, told, pair) or _much(job, way, told, pair, disk):
             yield (
-                f"the backend tells {pair.told_ios} {PLURALS[way]} of "
+                f"the backend reports {pair.told_ios} {PLURALS[way]} of "
                 f"{pair.told_bytes} bytes, but the kernel counted {pair.counted_ios} "
                 f"of {pair.counted_bytes} bytes on {disk.folder.name}"
             )
     if _is_flushing(disk) and counted.flushes < _least_flushes(job, told):
         yield (
-            f"the backend tells {told.flushes} flushes, but the kernel counted "
+            f"the backend reports {told.flushes} flushes, but the kernel counted "
             f"{counted.flushes} on {disk.folder.name}"
         )
 

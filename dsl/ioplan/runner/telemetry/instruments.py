@@ -10,6 +10,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from ioplan.backends.backend import JoinedFacts, TargetFacts
+from ioplan.core.units import percent_text
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result, Started, Wear
 from ioplan.records.assessed import MAX_STEAL_PERCENT
 from ioplan.records.telemetry import Log, Telemetry, TelemetryPoint
@@ -132,13 +133,13 @@ class Instruments:
     def without_meter(self) -> str:
         """Why nothing tells what is written to the flash; empty where a log does."""
         if self.smart is None:
-            return "only an NVMe drive as a whole has a log of what is written"
+            return "only an NVMe drive as a whole has a log of its writes"
         logs = self.smart.logs()
         if not logs.smart:
             return f"SMART is not readable ({self.smart.problem})"
         wear = wear_between(logs, logs, None)
         if wear is None or wear.media_written_bytes is None:
-            return "the drive's log does not count what goes to its flash"
+            return "the drive's log does not count writes to its flash"
         return ""
 
     @property
@@ -262,8 +263,8 @@ def heat_warnings(run: Telemetry, sensor: Sensor | None) -> Iterator[str]:
         yield f"CPUs throttled because of their temperature {run.cpu_throttles} times"
     if (run.steal_percent or 0.0) > MAX_STEAL_PERCENT:
         yield (
-            f"the hypervisor stole {run.steal_percent:.0f} % of a CPU: latencies "
-            "include this"
+            f"the hypervisor stole {percent_text(run.steal_percent or 0.0)} of a CPU: "
+            "latencies include this"
         )
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ioplan.core import percent_text
 from ioplan.job import Progress
 from ioplan.planner import Step
 from ioplan.records import Interval, RunRecord, Session, Verdict
@@ -48,7 +49,7 @@ class JobObserver(SessionObserver):
         self._change(step=f"{number}  {step}"[:500])
 
     def purged(self, done: float) -> None:
-        self._change(message=f"purge: {done:.0%}")
+        self._change(message=f"purge: {percent_text(100 * done)}")
 
     def progress(
         self, progress: Progress, interval: Interval | None, done: float | None

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from ioplan.cli import UsageError
-from ioplan.core import bytes_text, iops_text, latency_text, time_text
+from ioplan.core import bytes_text, iops_text, latency_text, percent_text, time_text
 from ioplan_lab.database.connection import LabDatabase, Row
 from ioplan_lab.people.watch import message_of
 
@@ -99,7 +99,7 @@ def live_texts(row: Row) -> list[str]:
     done = row["status"] in ("waiting", "running", "unknown")
     return [
         row["status"],
-        f"{row['done']:.0%}" if done else "",
+        percent_text(100 * row["done"]) if done else "",
         f"{row['stored']} of {row['total']}",
         iops_text(row["iops"]) if is_live and row["iops"] else "",
         latency_text(row["p99_ns"]) if is_live and row["p99_ns"] else "",

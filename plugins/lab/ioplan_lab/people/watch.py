@@ -15,7 +15,14 @@ from rich.console import Group as RichGroup
 from rich.text import Text
 
 from ioplan.cli import INTERRUPTED, NOT_DELIVERED, listing, print_line, print_message
-from ioplan.core import StoreFault, counted, iops_text, latency_text, time_text
+from ioplan.core import (
+    StoreFault,
+    counted,
+    iops_text,
+    latency_text,
+    percent_text,
+    time_text,
+)
 from ioplan.core.state_folder import state_folder
 from ioplan.results.store import StoreError
 from ioplan_lab.database.connection import LabDatabase, Row, lab_database
@@ -124,7 +131,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row["host"],
         row["drives"],
         row["status"],
-        f"{row['done']:.0%}" if row["status"] in (*OPEN, "unknown") else "",
+        percent_text(100 * row["done"]) if row["status"] in (*OPEN, "unknown") else "",
         f"{row['stored']} of {row['total']}",
         iops_text(row["iops"]) if is_live and row["iops"] else "",
         latency_text(row["p99_ns"]) if is_live and row["p99_ns"] else "",
@@ -136,7 +143,8 @@ def message_of(row: Row) -> str:
     """Why it is as it is."""
     if row["status"] == "unknown":
         ago = time_text(row["silent_s"])
-        return f"last seen {row['last_status']} {row['done']:.0%}, {ago} ago"
+        done = percent_text(100 * row["done"])
+        return f"last seen {row['last_status']} {done}, {ago} ago"
     if row["status"] == "waiting" and row["silent_s"] > 30:
         return f"for {row['host']}, which does not report"
     return str(row["message"])

@@ -27,6 +27,7 @@ from ioplan.cli.targets.assumed import assumed_facts
 from ioplan.cli.targets.choose import named_backend
 from ioplan.cli.targets.fitting import refuse_misfits
 from ioplan.core.text import counted, line
+from ioplan.core.units import percent_text
 from ioplan.drive_account import DriveAccount
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import QuantityError, parse_quantity
@@ -111,7 +112,7 @@ def _table(found: Detection) -> Table:
     for one in found.metrics:
         counts = one.all_cells, one.one_cell, one.noisiest_cell
         nights = f"over {MOST_NIGHTS}" if one.nights is None else str(one.nights)
-        noise = f"{one.session_percent:.2g} %"
+        noise = percent_text(one.session_percent)
         table.add_row(one.metric, noise, *map(_count, counts), nights)
     return table
 

@@ -62,7 +62,7 @@ def largest_over_sweep(request: Request) -> Iterator[ChartSpec]:
         y="y",
         channels=channels,
         x_scale="names",
-        notes=("each queue depth of the sweep counts the same",),
+        notes=("every queue depth has the same weight",),
     )
 
 
@@ -121,7 +121,7 @@ def _saturation(curve: list[tuple[str, float]], unit: str) -> str:
             f"{metric_text(low, unit)} at QD {first}"
         )
     at = next(text for text, value in curve if value >= ENOUGH * most)
-    return f"{100 * ENOUGH:g} % of the largest at QD {at}"
+    return f"{100 * ENOUGH:g} % of the maximum at QD {at}"
 
 
 def _curves(request: Request, by: str, metric: str) -> Curves:

@@ -95,7 +95,7 @@ def _percentiles(request: Request, curves: list[Curve]) -> ChartSpec:
         Column("y", "latency", "ns"),
         Column("percent", "percentile", "percentile"),
     )
-    note = f"each curve ends where fewer than {BEYOND} I/Os lie beyond"
+    note = f"each curve ends where fewer than {BEYOND} I/Os remain"
     title = "Latency percentiles"
     return _drawn(request, "percentiles", title, data, columns, "nines", note)
 

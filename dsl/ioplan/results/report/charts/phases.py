@@ -12,8 +12,8 @@ from ioplan.results.report.documents import ChartSpec, Column, Frame
 MOST_WINDOWS = 200
 NEAR_S = 0.1
 """Phases that begin so near to one another begin together."""
-APART = "the phases of its curves are at different times, and are not marked"
-MANY = f"its phases come more than {MOST_WINDOWS} times, and are not marked"
+APART = "phases are not marked: they begin at different times in its curves"
+MANY = f"phases are not marked: there are more than {MOST_WINDOWS}"
 
 Key = tuple[str, int]
 

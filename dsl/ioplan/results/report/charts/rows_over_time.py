@@ -122,7 +122,7 @@ def _picture(
     across = Column("x", TIME, "text", times)
     down = Column("row", "", "text", tuple(names))
     frame, channels = framed(data, (across, down, y_column([metric])), colored=False)
-    told = f"each column is of {time_text(step_s)}, from the time below it on"
+    told = f"each column covers {time_text(step_s)} from the time below it"
     nothing = "" if data else "no run has counts of its intervals"
     return ChartSpec(
         kind="heatmap",

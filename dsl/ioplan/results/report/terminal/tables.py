@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ioplan.core.text import aligned, fits, flush_right, line
-from ioplan.core.units import metric_text
+from ioplan.core.units import metric_text, told_apart
 from ioplan.records.record import RunRecord, Steady
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
 from ioplan.results.report.conformance.conformance import ORDER, Conformance, Row
@@ -147,8 +147,8 @@ def steady_table(runs: Sequence[RunRecord]) -> Table:
     for heading in (
         "round",
         first.metric,
-        f"range (<= {first.range_limit_percent:g} %)",
-        f"slope (<= {first.slope_limit_percent:g} %)",
+        f"range (limit {first.range_limit_percent:g} %)",
+        f"slope (limit {first.slope_limit_percent:g} %)",
     ):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("why not yet", overflow="fold")
@@ -162,7 +162,12 @@ def _assessment(steady: Steady) -> tuple[str, str, str, str]:
     if len(steady.values) < steady.window or not has_all_values(steady):
         return value, "", "", steady.why
     spread, slope = steady.range_percent, steady.slope_percent
-    return value, f"{spread:.1f} %", f"{slope:.1f} %", steady.why or "steady"
+    return (
+        value,
+        told_apart(spread, steady.range_limit_percent, "%"),
+        told_apart(slope, steady.slope_limit_percent, "%"),
+        steady.why or "steady",
+    )
 
 
 # Clause by clause: what deviates from a specification first.
