@@ -113,7 +113,7 @@ def test_the_live_json_has_what_the_page_shows(page: PageServer) -> None:
     states = json.loads(page.get(live[1].replace("&amp;", "&"))[1])
     assert set(states) == set(re.findall(r'<tr id="([^"]+)"', text))
     assert set(map(tuple, states.values())) == {
-        ("running", "50%", "0 of 88", "400k", "90.0 µs", "", "", "")
+        ("running", "50 %", "0 of 88", "400k", "90.0 µs", "", "", "")
     }
 
 
