@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_history import KINDS, NOISE, noise, series_of
 
-from ioplan.results.history import History, Series, log_limit, signals, summary_text
+from ioplan.results.history import History, Series, log_limit, sentence, signals
+from ioplan.results.history.blocks import change_line
 from ioplan.results.history.ledger import added
 from ioplan.results.history.limits import budget
 from ioplan.results.history.monitor import (
@@ -19,7 +20,6 @@ from ioplan.results.history.monitor import (
     Signal,
     evidence,
 )
-from ioplan.results.history.wording import change_line
 
 SEEDS = range(1, 4)
 
@@ -177,13 +177,13 @@ def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
     rng = np.random.default_rng(5)
     usual = NOISE * rng.normal(size=120)
     season = 0.02 * np.sin(2 * np.pi * np.arange(240) / 14)
-    for values, told in (
+    for values, promise in (
         (usual, "at most one false alarm"),
         (season + 0.004 * rng.normal(size=240), "no promise on false alarms"),
     ):
         one = (analysed(values),)
         found = History(plan="p", by=(), sessions=len(values), series=one)
-        assert summary_text(found).partition("; ")[2].startswith(told)
+        assert sentence(found).partition("; ")[2].startswith(promise)
 
 
 @pytest.mark.long_but_first

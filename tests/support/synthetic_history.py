@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ioplan.results.history import Question, Series
-from ioplan.results.history.judge import analysed_all
-from ioplan.results.history.visits import CONDITIONS, Cell, Visit, Visits
+from ioplan.results.history.judge import history_of
+from ioplan.results.history.sessions import CONDITIONS, Cell, SessionFigures
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOISE = 0.02
@@ -44,11 +44,10 @@ def noise(rng: np.random.Generator, kind: str, rows: int, count: int) -> Values:
 def series_of(values: Values) -> list[Series]:
     """What is said of the cells, without the summary."""
     keys = [(f"run-{row}", 0) for row in range(len(values))]
-    visits = [
-        Visit(
+    sessions = [
+        SessionFigures(
             session=f"s{number:05}",
             at=(BEGAN + timedelta(days=number)).isoformat(),
-            model="",
             conditions=SAME,
             figures={
                 "iops": {
@@ -60,5 +59,5 @@ def series_of(values: Values) -> list[Series]:
         for number, column in enumerate(values.T)
     ]
     cells = [Cell(key, key[0], "T", (("qd", key[0]),)) for key in keys]
-    found = analysed_all("p", Visits(tuple(visits), tuple(cells)), cells, Question())
+    found = history_of("p", sessions, cells, len(cells), Question())
     return [series for series in found.series if series.run_id]

@@ -20,13 +20,14 @@ from ioplan.core.version import __version__
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.history.formats import as_json, text
+from ioplan.results.history.blocks import blocks
 from ioplan.results.history.judge import Question, history
 from ioplan.results.history.ledger import recorded
 from ioplan.results.history.model import History
 from ioplan.results.history.page import document
-from ioplan.results.history.visits import BY, USUAL, Cell
+from ioplan.results.history.sessions import BY, DEFAULT_BY, Cell
 from ioplan.results.report.html.page import page
+from ioplan.results.report.writers import terminal
 from ioplan.results.store.store import Store
 
 NO_RATIO = ("errors", "temperature")
@@ -69,7 +70,7 @@ def _found(store: Store, options: Options) -> History:
     question = Question(
         metrics=tuple(_metric(name, records) for name in options.metrics)
         or (Metric(name="bandwidth" if options.preparations else "iops"),),
-        by=tuple(_by(name) for name in options.by) or USUAL,
+        by=tuple(_by(name) for name in options.by) or DEFAULT_BY,
         only=_conditions(options.only),
         wanted=_wanted(options),
         kind=kind,
@@ -167,8 +168,12 @@ def _html(found: History, _: bool) -> bytes:
     return page(document(found, made)).encode()
 
 
+def _json(found: History, _: bool) -> bytes:
+    return f"{found.model_dump_json(indent=2)}\n".encode()
+
+
 WRITERS: dict[str, Callable[[History, bool], Written]] = {
-    "text": text,
-    "json": lambda found, _: as_json(found),
+    "text": lambda found, everything: terminal(blocks(found, everything)),
+    "json": _json,
     "html": _html,
 }

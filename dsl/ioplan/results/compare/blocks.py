@@ -9,7 +9,6 @@ from itertools import groupby
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text, percent_text, ratio_text
 from ioplan.results.compare.comparison import (
-    OTHER_METHOD,
     VERDICTS,
     Comparison,
     JudgedMetric,
@@ -18,7 +17,7 @@ from ioplan.results.compare.comparison import (
     RowVerdict,
     SideSummary,
 )
-from ioplan.results.compare.decision import UNKNOWN_NOISE
+from ioplan.results.compare.decision import OTHER_METHOD, UNKNOWN_NOISE
 from ioplan.results.compare.estimate import ASSUMED_PERCENT, MOST
 from ioplan.results.compare.pairing import place_text
 from ioplan.results.report.blocks import Table, Text, Tone
@@ -45,35 +44,37 @@ MOST_ALTERNATIONS = 5
 
 
 def blocks(
-    found: Comparison, everything: bool = False, reasons: bool = False
+    comparison: Comparison, everything: bool = False, reasons: bool = False
 ) -> Iterator[Text | Table]:
     """Heading, sides, tables, one sentence, and what to know besides.
 
     Equal rows, and more than a person reads, are shown with `everything`; `reasons` is
     a column of why rows have their verdict.
     """
-    yield Text(heading(found), "strong")
-    yield Text(_side_text("BASE", found.base), "soft")
-    yield Text(_side_text("NEW ", found.new), "soft")
-    yield from (Text(difference, "warning") for difference in found.differences)
-    if found.all_cells:
-        yield _table(ALL_CELLS, _all_cells_columns(found), found.all_cells, reasons)
-    for test, group in groupby(found.rows, key=lambda row: row.test):
+    yield Text(heading(comparison), "strong")
+    yield Text(_side_text("BASE", comparison.base), "soft")
+    yield Text(_side_text("NEW ", comparison.new), "soft")
+    yield from (Text(difference, "warning") for difference in comparison.differences)
+    if comparison.all_cells:
+        yield _table(
+            ALL_CELLS, _all_cells_columns(comparison), comparison.all_cells, reasons
+        )
+    for test, group in groupby(comparison.rows, key=lambda row: row.test):
         shown = [row for row in group if everything or row.verdict != "equal"]
         kept = shown if everything else _decided_first(shown)
         if kept:
-            yield _table(test, _columns(found, kept), kept, reasons)
+            yield _table(test, _columns(comparison, kept), kept, reasons)
         if more := len(shown) - len(kept):
             yield Text(f"{more:,} more rows: add --all, or --format json", "soft")
-    yield Text(sentence(found), "strong")
-    yield from _missing_texts(found, everything)
-    yield from map(Text, _notes(found))
+    yield Text(sentence(comparison), "strong")
+    yield from _missing_texts(comparison, everything)
+    yield from map(Text, _notes(comparison))
 
 
-def heading(found: Comparison) -> str:
+def heading(comparison: Comparison) -> str:
     """Which drive is compared with which, or on which drive."""
-    base, new = _drive_text(found.base), _drive_text(found.new)
-    if found.is_of_drives:
+    base, new = _drive_text(comparison.base), _drive_text(comparison.new)
+    if comparison.is_of_drives:
         return f"{new} compared with {base}"
     return f"NEW compared with BASE on {new}"
 
@@ -121,31 +122,31 @@ def _table(
     )
 
 
-def _columns(found: Comparison, rows: Sequence[Row]) -> Columns:
+def _columns(comparison: Comparison, rows: Sequence[Row]) -> Columns:
     return {
         "cell": [place_text(row.step, row.cell) for row in rows],
         "metric": [row.metric for row in rows],
         "base": [metric_text(row.base, row.unit) for row in rows],
         "new": [metric_text(row.new, row.unit) for row in rows],
-        **_changes(found, rows),
+        **_changes(comparison, rows),
     }
 
 
-def _all_cells_columns(found: Comparison) -> Columns:
+def _all_cells_columns(comparison: Comparison) -> Columns:
     """The changes, and how many cells changed in that direction."""
-    rows = found.all_cells
+    rows = comparison.all_cells
     return {
         "metric": [row.metric for row in rows],
-        **_changes(found, rows),
+        **_changes(comparison, rows),
         "cells": [
             f"{row.same_way} of {row.cells} {_direction(row.ratio)}" for row in rows
         ],
     }
 
 
-def _changes(found: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
+def _changes(comparison: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
     """As ratios of two drives, or of two sessions; else in percent."""
-    is_ratio = found.is_of_drives or found.is_single
+    is_ratio = comparison.is_of_drives or comparison.is_single
     end_text = ratio_text if is_ratio else _signed
     return {
         "ratio" if is_ratio else "change": [
@@ -182,24 +183,28 @@ def _signed(ratio: float) -> str:
 # The sentence, and what to know besides.
 
 
-def sentence(found: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
     """The verdicts in one sentence; where nothing is decided, what would decide it."""
-    groups = list(_open_groups(found.rows))
-    if len(groups) == 1 and len(groups[0]) == len(found.rows) and not found.missing:
+    groups = list(_open_groups(comparison.rows))
+    if (
+        len(groups) == 1
+        and len(groups[0]) == len(comparison.rows)
+        and not comparison.missing
+    ):
         phrase = PHRASES[groups[0][0].verdict]
-        return f"{heading(found)} {phrase}: {_open_text(found, groups[0])}"
-    usual = () if found.is_of_drives else ("worse", "better", "equal")
+        return f"{heading(comparison)} {phrase}: {_open_text(comparison, groups[0])}"
+    usual = () if comparison.is_of_drives else ("worse", "better", "equal")
     counts = [
         f"{count} {verdict}"
         for verdict in VERDICTS
-        if (count := found.count(verdict)) or verdict in usual
+        if (count := comparison.count(verdict)) or verdict in usual
     ]
-    if found.missing:
-        counts.append(f"{counted(len(found.missing), 'cell')} missing")
-    text = f"{heading(found)}: {', '.join(counts)}"
-    if not found.count("equal"):
+    if comparison.missing:
+        counts.append(f"{counted(len(comparison.missing), 'cell')} missing")
+    text = f"{heading(comparison)}: {', '.join(counts)}"
+    if not comparison.count("equal"):
         return text
-    return f"{text}; changes below {found.threshold_percent:g} % count as equal"
+    return f"{text}; changes below {comparison.threshold_percent:g} % count as equal"
 
 
 def _open_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -211,11 +216,11 @@ def _open_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
     yield from groups.values()
 
 
-def _open_text(found: Comparison, rows: Sequence[Row]) -> str:
+def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Why, and what would decide it."""
     first = rows[0]
     is_unknown = first.why == UNKNOWN_NOISE
-    why = "1 session a side" if is_unknown and found.is_single else first.why
+    why = "1 session a side" if is_unknown and comparison.is_single else first.why
     if first.verdict == "suspected" or first.why == OTHER_METHOD:
         return why
     if not any(row.ratio for row in rows):
@@ -234,40 +239,40 @@ def alternating(count: int) -> str:
     return "AB" * min(count, MOST_ALTERNATIONS) + more
 
 
-def _notes(found: Comparison) -> Iterator[str]:
-    yield from noise_texts(found)
-    groups = list(_open_groups(found.rows))
+def _notes(comparison: Comparison) -> Iterator[str]:
+    yield from noise_texts(comparison)
+    groups = list(_open_groups(comparison.rows))
     for rows in groups:
-        if len(rows) < len(found.rows) or found.missing:
-            yield f"{len(rows)} {rows[0].verdict}: {_open_text(found, rows)}"
-    if any(row.why == UNKNOWN_NOISE and row.ratio for row in found.rows):
+        if len(rows) < len(comparison.rows) or comparison.missing:
+            yield f"{len(rows)} {rows[0].verdict}: {_open_text(comparison, rows)}"
+    if any(row.why == UNKNOWN_NOISE and row.ratio for row in comparison.rows):
         noise = f"a run-to-run variation of {ASSUMED_PERCENT:g} %"
         yield f"the number of sessions that would decide assumes {noise}"
-    yield from _consecutive_texts(found)
+    yield from _consecutive_texts(comparison)
     failed = {
         (row.test, place_text(row.step, row.cell)): row.why
-        for row in found.rows
+        for row in comparison.rows
         if row.why and row.verdict == "worse"
     }
     for (test, cell), why in failed.items():
         yield f"{test} {cell}: {why}"
-    remarks = Counter(remark for row in found.rows for remark in row.remarks)
+    remarks = Counter(remark for row in comparison.rows for remark in row.remarks)
     for remark, count in remarks.items():
         yield f"{counted(count, 'row')}: {remark}"
-    if found.base.finished:
-        yield from _named("BASE has no", found.only_new, MOST_NAMED)
+    if comparison.base.finished:
+        yield from _named("BASE has no", comparison.only_new, MOST_NAMED)
 
 
-def noise_texts(found: Comparison) -> Iterator[str]:
+def noise_texts(comparison: Comparison) -> Iterator[str]:
     """How much sessions differ, by which sessions, and how much drives differ."""
-    for source in dict.fromkeys(noise.source for noise in found.noise):
-        same = [noise for noise in found.noise if noise.source == source]
+    for source in dict.fromkeys(noise.source for noise in comparison.noise):
+        same = [noise for noise in comparison.noise if noise.source == source]
         if sizes := _sizes(same, "session_percent"):
             yield f"run-to-run variation: {sizes}, from {source}"
         elif sizes := _sizes(same, "run_percent"):
             yield f"runs of a session differ by {sizes}; sessions differ by more"
-    drives = _sizes(found.noise, "drive_percent")
-    if drives and found.is_of_drives:
+    drives = _sizes(comparison.noise, "drive_percent")
+    if drives and comparison.is_of_drives:
         yield f"drives of one model differ by {drives}"
 
 
@@ -278,11 +283,11 @@ def _sizes(noise: Iterable[NoiseSummary], name: str) -> str:
     )
 
 
-def _consecutive_texts(found: Comparison) -> Iterator[str]:
+def _consecutive_texts(comparison: Comparison) -> Iterator[str]:
     """Sides that ran one after the other count for less than they have."""
-    present = [len(side.sessions) for side in (found.base, found.new)]
+    present = [len(side.sessions) for side in (comparison.base, comparison.new)]
     counts = [
-        max((getattr(row, name) for row in found.rows), default=0)
+        max((getattr(row, name) for row in comparison.rows), default=0)
         for name in ("base_sessions", "new_sessions")
     ]
     if counts < present:
@@ -293,9 +298,9 @@ def _consecutive_texts(found: Comparison) -> Iterator[str]:
         )
 
 
-def _missing_texts(found: Comparison, everything: bool) -> Iterator[Text]:
-    most = len(found.missing) if everything else MOST_NAMED
-    for text in _named("", found.missing, most):
+def _missing_texts(comparison: Comparison, everything: bool) -> Iterator[Text]:
+    most = len(comparison.missing) if everything else MOST_NAMED
+    for text in _named("", comparison.missing, most):
         yield Text(text, "bad", MISSING)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from ioplan.core.model import Model
 from ioplan.records.session import Session
+from ioplan.results.compare.decision import OTHER_METHOD
 
 RowVerdict = Literal["better", "worse", "suspected", "equal", "inconclusive", "ratio"]
 """`ratio`: of two drives with unknown noise; the ratio stands by itself."""
@@ -15,7 +17,6 @@ VERDICTS: tuple[RowVerdict, ...] = (
     *("worse", "better", "suspected"),
     *("equal", "inconclusive", "ratio"),
 )
-OTHER_METHOD = "measured by another backend or mode, so it is no verdict on the drive"
 
 
 class JudgedMetric(Model):
@@ -23,24 +24,20 @@ class JudgedMetric(Model):
 
     metric: str
     verdict: RowVerdict
-    why: str = Field(
-        description="why it is inconclusive, or worse without a figure", default=""
-    )
-    ratio: float | None = Field(description="new / base", default=None)
-    low: float | None = Field(description="95 % interval of the ratio", default=None)
+    why: str = Field("", description="why it is inconclusive, or has no figure")
+    ratio: float | None = Field(None, description="new / base")
+    low: float | None = Field(None, description="95 % interval of the ratio")
     high: float | None = None
     p_value: float | None = Field(
-        description="of a ratio as far off by noise alone, adjusted for all tests; "
-        "below 5 % it is worse or better",
-        default=None,
+        None,
+        description="of such a ratio by noise alone, adjusted for all tests; below 5 % "
+        "it is worse or better",
     )
-    noise_percent: float | None = Field(
-        description="of one session to the next", default=None
-    )
+    noise_percent: float | None = Field(None, description="of a session to the next")
     sessions_needed: int | None = Field(
+        None,
         description="a side, alternating, for a decision if the true ratio is this "
         "one; none if it is decided, or more than 50",
-        default=None,
     )
 
 
@@ -48,18 +45,14 @@ class Row(JudgedMetric):
     """A metric of a pair of cells."""
 
     test: str
-    step: str = Field(
-        description="the name of the step, of one that has a name", default=""
-    )
+    step: str = Field("", description="the name of the step, if it has one")
     cell: dict[str, str]
     unit: str
     base: float | None = Field(description="geometric mean of the base's sessions")
     new: float | None
     base_runs: int
     new_runs: int
-    base_sessions: int = Field(
-        description="that count: consecutive ones of one side count as one"
-    )
+    base_sessions: int = Field(description="consecutive ones of a side count as one")
     new_sessions: int
     remarks: tuple[str, ...] = ()
 
@@ -77,23 +70,15 @@ class NoiseSummary(Model):
     """The noise of a metric as standard deviations, of the median cell."""
 
     metric: str
-    run_percent: float | None = Field(
-        description="of one run to the next, within a session"
-    )
-    session_percent: float | None = Field(
-        description="of one session's figure to the next; none if it is unknown"
-    )
-    shared_percent: float | None = Field(
-        description="the part that all cells have in common"
-    )
-    drive_percent: float | None = Field(
-        description="of one drive to the next of its model"
-    )
+    run_percent: float | None = Field(description="of a run to the next in a session")
+    session_percent: float | None = Field(description="of a session to the next")
+    shared_percent: float | None = Field(description="the part that all cells share")
+    drive_percent: float | None = Field(description="between drives of the model")
     source: str = Field(description="which sessions it is estimated from")
 
 
 class SideSummary(Model):
-    """What ran on one side."""
+    """What ran on one side; what differs between its sessions is listed."""
 
     sessions: tuple[str, ...]
     plan: str
@@ -101,7 +86,7 @@ class SideSummary(Model):
     backend: str
     ioplan: str
     drives: tuple[str, ...] = ()
-    finished: bool = Field(description="whether all sessions ended", default=True)
+    finished: bool = Field(True, description="whether all sessions ended")
 
 
 class Comparison(Model):
@@ -110,23 +95,19 @@ class Comparison(Model):
     base: SideSummary
     new: SideSummary
     subject: Literal["change", "drives"] = Field(
-        description="`drives` where the sides have no drive in common", default="change"
+        "change", description="`drives` where the sides have no drive in common"
     )
     threshold_percent: float
     differences: tuple[str, ...] = Field(
-        description="in how it was measured: backend, mode, kernel, profile", default=()
+        (), description="in how it was measured: backend, mode, kernel, profile"
     )
     all_cells: tuple[AllCells, ...] = ()
     rows: tuple[Row, ...]
     noise: tuple[NoiseSummary, ...] = ()
-    learned_from: tuple[str, ...] = Field(
-        description="the sessions that the noise is estimated from", default=()
-    )
+    learned_from: tuple[str, ...] = Field((), description="sessions of the noise")
     only_base: tuple[str, ...] = Field(description="cells that NEW has not")
     only_new: tuple[str, ...] = Field(description="cells that BASE has not")
-    neither: tuple[str, ...] = Field(
-        description="cells that both were to measure, and have not", default=()
-    )
+    neither: tuple[str, ...] = Field((), description="planned cells that both have not")
 
     def count(self, verdict: RowVerdict) -> int:
         """How many rows have that verdict."""
@@ -164,10 +145,8 @@ class Comparison(Model):
         return any(row.verdict == "worse" for row in (*self.rows, *self.all_cells))
 
 
-def side_summary(
-    sessions: tuple[Session, ...], drives: tuple[str, ...] = ()
-) -> SideSummary:
-    """The side of these sessions; what differs between them is listed."""
+def side_summary(sessions: Sequence[Session], drives: Iterable[str]) -> SideSummary:
+    """The side of these sessions."""
 
     def listed(name: str) -> str:
         return ", ".join(dict.fromkeys(getattr(one, name) for one in sessions))
@@ -175,6 +154,6 @@ def side_summary(
     return SideSummary(
         sessions=tuple(session.id for session in sessions),
         **{name: listed(name) for name in ("plan", "target", "backend", "ioplan")},
-        drives=drives,
+        drives=tuple(sorted(drives)),
         finished=all(session.status == "ok" for session in sessions),
     )

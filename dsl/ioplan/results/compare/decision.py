@@ -33,6 +33,7 @@ most. In 19 of 20 cases, so many sessions show bad nights that are a share of 14
 AGREEMENT = 2 / 3
 """The share of cells that must change in the direction of the common change."""
 
+OTHER_METHOD = "measured by another backend or mode, so it is no verdict on the drive"
 UNKNOWN_NOISE = "run-to-run variation unknown"
 FEW_SESSIONS = "run-to-run variation known from too few sessions"
 AMONG_MANY = "significant alone, not among this many comparisons"
@@ -53,8 +54,9 @@ class Decision(Struct, frozen=True):
 
 
 class TableDecisions(Struct, frozen=True):
-    """The decisions of one metric: for all cells, if they are enough, and for cells."""
+    """The decisions of a table: for all cells, if they are enough, and for cells."""
 
+    table: MetricTable
     common: Decision | None
     cells: tuple[Decision, ...]
 
@@ -75,6 +77,7 @@ def decide(tables: Sequence[MetricTable], threshold: float) -> list[TableDecisio
     single_p = _adjusted(holm, [e for row in single for e in row], threshold, share)
     return [
         TableDecisions(
+            table,
             common=_decide_common(estimate, next(common_p), table, threshold)
             if estimate
             else None,
@@ -129,8 +132,7 @@ def hochberg(p_values: Sequence[float]) -> list[float]:
 def _decide_common(
     estimate: Estimate, p_value: float, table: MetricTable, threshold: float
 ) -> Decision:
-    pairs = table.pooled()
-    differences = [pair.difference for pair in pairs]
+    differences = [pair.difference for pair in table.pooled()]
     agreeing = sum(d * estimate.difference > 0 for d in differences)
     if p_value <= ALPHA and agreeing < AGREEMENT * len(differences):
         return Decision("inconclusive", estimate, p_value, DISAGREEMENT)
@@ -139,7 +141,8 @@ def _decide_common(
         estimate, differences, threshold
     ):
         return Decision("inconclusive", estimate, p_value, SINGLE_CELL)
-    return _suspected_at_most(decision, table.pairs, table)
+    comparable = [pair for pair in table.pairs if pair.is_comparable]
+    return _suspected_at_most(decision, comparable, table)
 
 
 def _is_driven_by_one_cell(
@@ -167,11 +170,12 @@ def _decide_cell(
 
 
 def _decide_without_estimate(pair: MetricPair, table: MetricTable) -> Decision:
+    if not pair.is_comparable:
+        return Decision("inconclusive", reason=OTHER_METHOD)
     if pair.is_identical:
         return Decision("equal")
     has_noise = table.noise.guess(pair.new.key)
-    reason = FEW_SESSIONS if has_noise else UNKNOWN_NOISE
-    return Decision("inconclusive", reason=reason)
+    return Decision("inconclusive", reason=FEW_SESSIONS if has_noise else UNKNOWN_NOISE)
 
 
 def _classify(estimate: Estimate, p_value: float, threshold: float) -> Decision:

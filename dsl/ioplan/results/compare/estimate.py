@@ -53,10 +53,11 @@ class MetricSide(Struct, frozen=True, dict=True):
 
 
 class MetricPair(Struct, frozen=True):
-    """A metric of a cell on both sides."""
+    """A metric of a cell on both sides, comparable if measured by one method."""
 
     base: MetricSide
     new: MetricSide
+    is_comparable: bool = True
 
     @property
     def has_figures(self) -> bool:
@@ -89,6 +90,7 @@ class MetricTable(Struct, frozen=True):
             pair
             for pair in self.pairs
             if pair.has_figures
+            and pair.is_comparable
             and all(self.noise.guess(side.key) for side in (pair.base, pair.new))
         ]
 
@@ -161,7 +163,9 @@ def cell_estimate(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
     keys, units = (pair.base.key, pair.new.key), (pair.base.units, pair.new.units)
     own = [variance for key in keys if (variance := noise.own.get(key))]
     session = noise.session(keys[1])
-    if not pair.has_figures or not noise.shared or not session or len(own) < len(keys):
+    if not (pair.has_figures and pair.is_comparable and noise.shared and session):
+        return None
+    if len(own) < len(keys):
         return None
     if keys[0] == keys[1]:
         parts = [_times(own[0], _weight(units))]

@@ -27,14 +27,16 @@ from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 
 
-def text(found: Comparison, everything: bool) -> Iterator[RenderableType]:
+def text(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
     """For the terminal; equal rows only with `everything`."""
-    return writers.terminal(blocks(found, everything))
+    return writers.terminal(blocks(comparison, everything))
 
 
-def markdown(found: Comparison) -> str:
+def markdown(comparison: Comparison) -> str:
     """The heading and the sentence first, for a pull request."""
-    ordered = sorted(blocks(found), key=lambda b: getattr(b, "tone", "") != "strong")
+    ordered = sorted(
+        blocks(comparison), key=lambda b: getattr(b, "tone", "") != "strong"
+    )
     return writers.markdown(ordered)
 
 
@@ -64,12 +66,12 @@ MAX_SHOWN = 10
 """GitHub shows ten of a level for each step, and drops others silently."""
 
 
-def github(found: Comparison) -> str:
+def github(comparison: Comparison) -> str:
     """Errors for what is worse or missing, warnings, notices; the sentence first."""
     shown = Counter[str]()
     lines = []
     for level, title, message in _annotations(
-        list(blocks(found, True, reasons=True))[1:]
+        list(blocks(comparison, True, reasons=True))[1:]
     ):
         shown[level] += 1
         if shown[level] <= MAX_SHOWN:
@@ -99,10 +101,10 @@ def _github(text: str) -> str:
 ELEMENTS: dict[Tone, str] = {"bad": "failure", "warning": "skipped"}
 
 
-def junit(found: Comparison) -> bytes:
+def junit(comparison: Comparison) -> bytes:
     """Worse is a failure, what is not decided is skipped, a missing cell an error."""
     root = Element("testsuites", name="ioplan compare")
-    parts = list(blocks(found, everything=True, reasons=True))
+    parts = list(blocks(comparison, everything=True, reasons=True))
     for part in parts:
         if isinstance(part, Table):
             _suite(root, part.title, [_case(part, row) for row in part.rows])
@@ -160,8 +162,8 @@ def compared(store: Store, sessions: Sequence[Session]) -> tuple[Judged, ...]:
     if not sides or sum(store.count(session.id) for session in sessions) > MOST_RUNS:
         return ()
     base, new = (side_of(store, side) for side in sides)
-    found = compare(Reader(store), base, new, Question())
-    return tuple(_lines(found)) if found.rows else ()
+    comparison = compare(Reader(store), base, new, Question())
+    return tuple(_lines(comparison)) if comparison.rows else ()
 
 
 def _sides(sessions: Sequence[Session]) -> tuple[list[Session], list[Session]] | None:
@@ -172,14 +174,14 @@ def _sides(sessions: Sequence[Session]) -> tuple[list[Session], list[Session]] |
     return ([sessions[0]], [sessions[1]]) if len(sessions) == 2 else None
 
 
-def _lines(found: Comparison) -> Iterator[Judged]:
-    yield Judged("none", sentence(found))
-    yield from (Judged("undecided", text) for text in found.differences)
-    for block in blocks(found):
+def _lines(comparison: Comparison) -> Iterator[Judged]:
+    yield Judged("none", sentence(comparison))
+    yield from (Judged("undecided", text) for text in comparison.differences)
+    for block in blocks(comparison):
         if isinstance(block, Text) and block.link == MISSING:
             yield Judged("failed", block.text)
         elif isinstance(block, Table) and block.title == ALL_CELLS:
             for row in block.rows:
                 text = f"{ALL_CELLS}, {_row_name(block, row)}: {_row_text(block, row)}"
                 yield Judged(OUTCOMES.get(row[0].tone, "undecided"), text)
-    yield from (Judged("none", text) for text in noise_texts(found))
+    yield from (Judged("none", text) for text in noise_texts(comparison))

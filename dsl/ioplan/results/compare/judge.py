@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import exp, log1p
 from statistics import median
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
@@ -17,7 +16,6 @@ from ioplan.planner.places import not_measured, places_of
 from ioplan.records.session import Session
 from ioplan.records.setup import drive_of
 from ioplan.results.compare.comparison import (
-    OTHER_METHOD,
     AllCells,
     Comparison,
     NoiseSummary,
@@ -29,6 +27,7 @@ from ioplan.results.compare.decision import (
     ALPHA,
     CELL_SHARE,
     COMMON_SHARE,
+    OTHER_METHOD,
     UNKNOWN_NOISE,
     Decision,
     TableDecisions,
@@ -67,6 +66,7 @@ from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.report.reader import Reader
 from ioplan.results.share.recorded_plan import recorded_plan
 
+SIDES = ("base", "new")
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
 
 
@@ -86,48 +86,38 @@ class Question(Struct, frozen=True):
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
     """Compare the sides. Raises StoreError."""
     alignment = align(base.cells, new.cells)
-    metrics = [_metrics(pair, question) for pair in alignment.pairs]
-    by_metric: dict[Metric, list[int]] = {}
-    for at, of_pair in enumerate(metrics):
-        for metric in of_pair:
-            by_metric.setdefault(metric, []).append(at)
+    places = [(pair, m) for pair in alignment.pairs for m in _metrics(pair, question)]
+    by_metric: dict[Metric, list[CellPair]] = {}
+    for pair, metric in places:
+        by_metric.setdefault(metric, []).append(pair)
     peers = peers_of(reader.store, base, new, any(map(needs_parts, by_metric)))
-    tables = [
-        _table(
-            RunFigures(reader, metric),
-            peers,
-            [alignment.pairs[at] for at in places],
-            (base, new),
-            question,
-        )
-        for metric, places in by_metric.items()
-    ]
-    places = list(by_metric.values())
-    decisions = _decide_alike(tables, places, alignment.pairs, question)
+    decisions = decide(
+        [
+            _table(RunFigures(reader, metric), peers, pairs, (base, new), question)
+            for metric, pairs in by_metric.items()
+        ],
+        question.threshold,
+    )
     drives = [{drive_of(run) for run in side.runs} for side in (base, new)]
-    is_of_drives = not drives[0] & drives[1]
-    row_count = sum(len(table.pairs) for table in tables)
-    rows = Rows(is_of_drives, question.threshold, row_count)
+    rows = Rows(not drives[0] & drives[1], question.threshold, len(places))
     by_place = {
-        (at, table.metric): rows.of_cell(alignment.pairs[at], table, pair, decision)
-        for table, own, decided in zip(tables, places, decisions, strict=True)
-        for at, pair, decision in zip(own, table.pairs, decided.cells, strict=True)
+        (pair.base.key, metric): row
+        for (metric, pairs), decided in zip(by_metric.items(), decisions, strict=True)
+        for pair, row in zip(pairs, rows.of_cells(pairs, decided), strict=True)
     }
     return Comparison(
-        base=side_summary(base.sessions, tuple(sorted(drives[0]))),
-        new=side_summary(new.sessions, tuple(sorted(drives[1]))),
-        subject="drives" if is_of_drives else "change",
+        base=side_summary(base.sessions, drives[0]),
+        new=side_summary(new.sessions, drives[1]),
+        subject="drives" if rows.is_of_drives else "change",
         threshold_percent=question.threshold_percent,
         differences=method_differences(base.runs, new.runs),
         all_cells=tuple(
-            rows.of_all_cells(table, decided.common)
-            for table, decided in zip(tables, decisions, strict=True)
+            rows.of_all_cells(decided.table, decided.common)
+            for decided in decisions
             if decided.common
         ),
-        rows=tuple(
-            by_place[at, metric] for at, some in enumerate(metrics) for metric in some
-        ),
-        noise=tuple(map(_noise_summary, tables)),
+        rows=tuple(by_place[pair.base.key, metric] for pair, metric in places),
+        noise=tuple(_noise_summary(decided.table) for decided in decisions),
         learned_from=reference_sessions(peers),
         only_base=tuple(map(cell_name, alignment.only_base)),
         only_new=tuple(map(cell_name, alignment.only_new)),
@@ -158,7 +148,11 @@ def _table(
     return MetricTable(
         figures.metric,
         tuple(
-            MetricPair(_side(figures, pair.base, base), _side(figures, pair.new, new))
+            MetricPair(
+                _side(figures, pair.base, base),
+                _side(figures, pair.new, new),
+                has_one_method(pair),
+            )
             for pair in pairs
         ),
         assumed_noise(noise, question.noise_percent, keys),
@@ -190,35 +184,6 @@ def _side(figures: RunFigures, cell: CellRuns, count: int) -> MetricSide:
     return MetricSide(cell.key, (), why=next(reasons, f"{figures.metric} is 0"))
 
 
-def _decide_alike(
-    tables: Sequence[MetricTable],
-    places: Sequence[Sequence[int]],
-    pairs: Sequence[CellPair],
-    question: Question,
-) -> list[TableDecisions]:
-    """Decide the pairs that were measured by one method; others are inconclusive."""
-    alike = [has_one_method(pair) for pair in pairs]
-    comparable = [
-        replace(
-            table,
-            pairs=tuple(
-                pair for at, pair in zip(own, table.pairs, strict=True) if alike[at]
-            ),
-        )
-        for table, own in zip(tables, places, strict=True)
-    ]
-    decisions = decide(comparable, question.threshold)
-    other = Decision("inconclusive", reason=OTHER_METHOD)
-    return [
-        TableDecisions(
-            decided.common,
-            tuple(next(cells) if alike[at] else other for at in own),
-        )
-        for decided, own in zip(decisions, places, strict=True)
-        for cells in [iter(decided.cells)]
-    ]
-
-
 class Rows(Struct, frozen=True):
     """Decisions as rows: of two drives or of a change on one, in so many rows."""
 
@@ -226,10 +191,17 @@ class Rows(Struct, frozen=True):
     threshold: float
     row_count: int
 
-    def of_cell(
+    def of_cells(
+        self, cells: Sequence[CellPair], decided: TableDecisions
+    ) -> Iterator[Row]:
+        """The rows of a metric."""
+        pairs, decisions = decided.table.pairs, decided.cells
+        for pair, of_metric, decision in zip(cells, pairs, decisions, strict=True):
+            yield self._of_cell(pair, decided.table, of_metric, decision)
+
+    def _of_cell(
         self, cells: CellPair, table: MetricTable, pair: MetricPair, decision: Decision
     ) -> Row:
-        """The row of one cell."""
         asked, metric = cells.new.any.asked, table.metric
         found = cells.new.any.found if metric.sought else None
         is_more = found.goal == "highest" if found else more_is_better(metric)
@@ -239,17 +211,15 @@ class Rows(Struct, frozen=True):
             fields["sessions_needed"] = self._sessions_needed(table, pair, decision)
         else:
             fields |= _without_figure(cells, pair)
+        for name, cell, side in zip(SIDES, cells, (pair.base, pair.new), strict=True):
+            fields[name] = side.value
+            fields[f"{name}_runs"] = len(cell.runs)
+            fields[f"{name}_sessions"] = side.units if side.sessions else 0
         return Row(
             test=asked.test,
             step=asked.name,
             cell=asked.cell,
             unit=metric.unit,
-            base=pair.base.value,
-            new=pair.new.value,
-            base_runs=len(cells.base.runs),
-            new_runs=len(cells.new.runs),
-            base_sessions=pair.base.units if pair.base.sessions else 0,
-            new_sessions=pair.new.units if pair.new.sessions else 0,
             remarks=remarks(cells),
             **fields,
         )
@@ -353,9 +323,7 @@ def _unmeasured_cells(base: Side, new: Side) -> Iterator[str]:
     if any(all(one.status == "ok" for one in side.sessions) for side in (base, new)):
         return
     plans = map(recorded_plan, (*base.sessions, *new.sessions))
-    places: Mapping[Any, Any] = {
-        place: run for plan in plans if plan for place, run in places_of(plan).items()
-    }
+    places = {at: run for plan in plans if plan for at, run in places_of(plan).items()}
     measured = [cell.any for cell in (*base.cells, *new.cells)]
     for run in not_measured(places, measured):
         place = place_text(run.template.name, run.cell_text)

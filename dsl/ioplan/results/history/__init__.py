@@ -1,4 +1,4 @@
-"""What one cell, or a whole plan, came to in all sessions that did the same."""
+"""The figures of a plan's cells over all sessions that did the same, and changes."""
 
 from ioplan.core.face import face
 

@@ -33,7 +33,6 @@ from ioplan.results.compare.estimate import (
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question
 from ioplan.results.compare.noise import FEWEST_CELLS, MetricNoise, percent
 from ioplan.results.compare.peers import (
-    Peers,
     RunFigures,
     noise_of,
     other_sessions,
@@ -50,18 +49,7 @@ ASSUMED_SOURCE = (
 
 
 BEFORE, MOST_NIGHTS, DRAWN = 30, 60, 9
-"""Of so many series, after so many nights, each is followed for so many more."""
-
-
-def nights_needed(noise: Variance, size: float, series: int) -> int | None:
-    """So many after a change of a size, a logarithm, confirm it in half of the cases,
-    if sessions do not resemble the ones before; None of more than MOST_NIGHTS."""
-    rows = np.random.default_rng(1).normal(size=(DRAWN, BEFORE + MOST_NIGHTS))
-    rows *= sqrt(noise.value)
-    rows[:, BEFORE:] += size
-    each = [nights_until_sure(row, BEFORE, log_limit(series)) for row in rows]
-    middle = sorted(one or MOST_NIGHTS + 1 for one in each)[DRAWN // 2]
-    return middle if middle <= MOST_NIGHTS else None
+"""So many series are followed for MOST_NIGHTS after BEFORE nights."""
 
 
 class MetricNeeds(Model):
@@ -69,106 +57,104 @@ class MetricNeeds(Model):
 
     metric: str
     all_cells: int | None = Field(description="for a change that all cells share")
-    one_cell: int | None = Field(
-        description="for a change in one cell alone, the median one"
-    )
+    one_cell: int | None = Field(description="for a change in the median cell alone")
     noisiest_cell: int | None
     nights: int | None = Field(
-        description="of `history`, until a change in one cell, the median one, is "
-        "confirmed in half of the cases after 30 nights; none of more than 60",
-        default=None,
+        None,
+        description="of `history`, until a change in the median cell is confirmed in "
+        "half of the cases after 30 nights; none of more than 60",
     )
-    session_percent: float = Field(
-        description="what sessions differ by, in the median cell"
-    )
+    session_percent: float = Field(description="noise of sessions in the median cell")
     source: str
 
 
 class Detection(Model):
-    """What a plan needs for a change to be found."""
+    """The sessions that a plan needs to detect a change."""
 
     change_percent: float
     threshold_percent: float
-    found_percent: float = Field(description="so many of 100 comparisons find it")
+    found_percent: float = Field(description="so many of 100 comparisons detect it")
     cells: int
     metrics: tuple[MetricNeeds, ...]
 
     @property
     def order(self) -> str:
-        """In which the sessions are run, as far as the most of them need."""
-        counts = [n for one in self.metrics for n in (one.all_cells, one.one_cell) if n]
+        """The order of the sessions, as far as the neediest metric goes."""
+        counts = [n for m in self.metrics for n in (m.all_cells, m.one_cell) if n]
         return alternating(max(counts, default=3))
 
 
 class On(Struct, frozen=True):
-    """Which sessions a plan's own will be like; what is None is not said."""
+    """The target and the backend that the plan is to run on, where they are known."""
 
     backend: str | None = None
     target: str | None = None
 
     def fits(self, session: Session, setup: Setup) -> bool:
-        """Whether it is one; a simulated session only where its backend is named."""
+        """Whether a session is on them; simulated ones only if the backend is named."""
         if self.backend is None and setup.simulated:
             return False
-        return self.backend in (None, setup.backend[0]) and (
-            self.target is None or session.is_on(self.target)
-        )
+        is_backend = self.backend in (None, setup.backend[0])
+        return is_backend and (self.target is None or session.is_on(self.target))
 
 
 def detection(
     store: Store | None, run_ids: Sequence[str], change_percent: float, on: On
 ) -> Detection:
-    """How surely a loss of so much is found, by what the store knows of these runs.
+    """The sessions that detect such a loss, by the noise of these runs in the store.
 
-    It learns from the setup of the newest session that fits. Without a store, or where
-    it has nothing to learn from, noise is assumed. Raises StoreError.
+    It is that of the setup of the newest session that fits. Without a store, or without
+    such sessions, it is assumed. Raises StoreError.
     """
-    peers = _peers(store, run_ids, on) if store else []
-    needs = []
-    for metric in DEFAULT_METRICS:
-        noise = (
-            noise_of(RunFigures(Reader(store), metric), peers)
-            if store
-            else MetricNoise()
-        )
-        needs.append(_needs(metric, noise, run_ids, change_percent / 100))
+    noise = {metric: MetricNoise() for metric in DEFAULT_METRICS}
+    if store:
+        setups = setups_of(store, set(run_ids))
+        newest = next((setup for one, setup in setups if on.fits(one, setup)), None)
+        peers = other_sessions(store, run_ids, {newest}) if newest else []
+        for metric in noise:
+            noise[metric] = noise_of(RunFigures(Reader(store), metric), peers)
     return Detection(
         change_percent=change_percent,
         threshold_percent=Question().threshold_percent,
         found_percent=100 * POWER,
         cells=len(run_ids),
-        metrics=tuple(needs),
+        metrics=tuple(
+            _needs(metric, own, len(run_ids), change_percent / 100)
+            for metric, own in noise.items()
+        ),
     )
-
-
-def _peers(store: Store, run_ids: Sequence[str], on: On) -> list[Peers]:
-    known = setups_of(store, set(run_ids))
-    fitting = (setup for session, setup in known if on.fits(session, setup))
-    newest = next(fitting, None)
-    return other_sessions(store, run_ids, {newest}) if newest else []
 
 
 def _needs(
-    metric: Metric, noise: MetricNoise, run_ids: Sequence[str], change: float
+    metric: Metric, noise: MetricNoise, cells: int, change: float
 ) -> MetricNeeds:
-    cells = len(run_ids)
-    known = [one for key in noise.own if (one := noise.session(key))]
-    sizes = sorted(known or [ASSUMED], key=lambda one: one.value)
-    assumed = Variance(ASSUMED.value / cells, ASSUMED.degrees)
-    shared = noise.shared if known else assumed
-    aim = Aim(-log1p(-change), log1p(Question().threshold_percent / 100), ALPHA)
-    pooled = shared is not None and cells >= FEWEST_CELLS
-    share = CELL_SHARE if pooled else CELL_SHARE + COMMON_SHARE
-    each = replace(aim, p_value=ALPHA * share / (cells * len(DEFAULT_METRICS)))
-    every = replace(aim, p_value=ALPHA * COMMON_SHARE)
+    own = [variance for key in noise.own if (variance := noise.session(key))]
+    sizes = sorted(own or [ASSUMED], key=lambda variance: variance.value)
+    shared = noise.shared
+    if not own:
+        shared = Variance(ASSUMED.value / cells, ASSUMED.degrees)
+    aim = Aim(-log1p(-change), log1p(Question().threshold), ALPHA * COMMON_SHARE)
+    is_pooled = shared is not None and cells >= FEWEST_CELLS
+    share = CELL_SHARE if is_pooled else CELL_SHARE + COMMON_SHARE
+    single = replace(aim, p_value=ALPHA * share / (cells * len(DEFAULT_METRICS)))
+    middle = sizes[len(sizes) // 2]
     return MetricNeeds(
         metric=str(metric),
-        all_cells=sessions_needed(shared, every) if pooled and shared else None,
-        one_cell=sessions_needed(sizes[len(sizes) // 2], each),
-        noisiest_cell=sessions_needed(sizes[-1], each),
-        nights=nights_needed(
-            sizes[len(sizes) // 2], aim.size, cells + (cells >= FEWEST_CELLS)
-        ),
+        all_cells=sessions_needed(shared, aim) if is_pooled and shared else None,
+        one_cell=sessions_needed(middle, single),
+        noisiest_cell=sessions_needed(sizes[-1], single),
+        nights=nights_needed(middle, aim.size, cells + (cells >= FEWEST_CELLS)),
         session_percent=median(map(percent, sizes)),
-        source=noise.source if known else ASSUMED_SOURCE,
+        source=noise.source if own else ASSUMED_SOURCE,
     )
+
+
+def nights_needed(noise: Variance, size: float, series: int) -> int | None:
+    """The nights after a change of a size, a logarithm, that confirm it in half of the
+    cases, if sessions are independent; None of more than MOST_NIGHTS."""
+    rows = np.random.default_rng(1).normal(size=(DRAWN, BEFORE + MOST_NIGHTS))
+    rows *= sqrt(noise.value)
+    rows[:, BEFORE:] += size
+    nights = [nights_until_sure(row, BEFORE, log_limit(series)) for row in rows]
+    middle = sorted(count or MOST_NIGHTS + 1 for count in nights)[DRAWN // 2]
+    return middle if middle <= MOST_NIGHTS else None

@@ -5,45 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import log1p
 from statistics import fmean, median
-from typing import Any
 
 from msgspec import Struct
 
 from ioplan.language.metric import Metric
 from ioplan.results.compare.peers import BUCKET
-from ioplan.results.history.analysis import analysed
+from ioplan.results.history.analysis import SeriesLimits, analyse
 from ioplan.results.history.model import History, Series
 from ioplan.results.history.monitor import EXACT
-from ioplan.results.history.visits import (
-    USUAL,
+from ioplan.results.history.sessions import (
+    DEFAULT_BY,
     Cell,
-    Visit,
-    Visits,
-    read_visits,
+    SessionFigures,
+    read_sessions,
     values_of,
 )
 from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.store.store import Store
 
 NEWEST = 100
-"""Of so many sessions all cells are read, to know how many share the budget."""
+"""Of so many sessions all cells are read, to count those that share the budget."""
 SUMMARY = "all cells"
 FEWEST_CELLS = 3
-"""A summary of fewer cells says no more than they do."""
-
-Wanted = Callable[[Cell], bool]
+"""A summary of fewer cells adds nothing to them."""
 
 
 class Question(Struct, frozen=True):
     """Which series: the metrics, the cells, and what parts and narrows the sessions.
 
-    Of what seeks found, higher is better but for `lowest`.
+    Of a seek's axis, higher is better unless it is one of `lowest`.
     """
 
     metrics: tuple[Metric, ...] = (Metric(name="iops"),)
-    by: tuple[str, ...] = USUAL
-    only: Mapping[str, str] | None = None
-    wanted: Wanted | None = None
+    by: tuple[str, ...] = DEFAULT_BY
+    only: Mapping[str, str] = {}
+    wanted: Callable[[Cell], bool] | None = None
     kind: str = "run"
     lowest: frozenset[str] = frozenset()
     threshold_percent: float = 1.0
@@ -54,112 +50,104 @@ def history(
 ) -> History:
     """The history of the cells with these ids, in their order. Raises StoreError."""
     ids = list(dict.fromkeys(run_ids))
-    sessions = store.ids_that_did(ids)
-    newest = sessions[-NEWEST:]
-    found = read_visits(store, newest, ids, question.metrics, question.kind)
-    chosen = [c for c in found.cells if not question.wanted or question.wanted(c)]
-    some = list(dict.fromkeys(cell.run_id for cell in chosen))
-    older = sessions[:-NEWEST]
-    if older:
-        before = read_visits(store, older, some, question.metrics, question.kind)
-        found = Visits((*before.sessions, *found.sessions), found.cells)
-    return analysed_all(plan, found, chosen, question)
+    names = store.ids_that_did(ids)
+    metrics, kind = question.metrics, question.kind
+    sessions, cells = read_sessions(store, names[-NEWEST:], ids, metrics, kind)
+    chosen = [c for c in cells if not question.wanted or question.wanted(c)]
+    if older := names[:-NEWEST]:
+        ids = list(dict.fromkeys(cell.run_id for cell in chosen))
+        sessions = [*read_sessions(store, older, ids, metrics, kind)[0], *sessions]
+    return history_of(plan, sessions, chosen, len(cells), question)
 
 
-def analysed_all(
-    plan: str, visits: Visits, chosen: Sequence[Cell], question: Question
+def history_of(
+    plan: str,
+    sessions: Sequence[SessionFigures],
+    cells: Sequence[Cell],
+    cell_count: int,
+    question: Question,
 ) -> History:
-    """The series of the chosen cells."""
-    sessions = [v for v in visits.sessions if _is_wanted(v, question.only or {})]
-    parts = _parted(sessions, question.by)
-    each = len(visits.cells) + (len(visits.cells) >= FEWEST_CELLS)
-    watched = max(1, len(question.metrics) * len(parts) * each)
-    found = [
-        series
-        for metric in question.metrics
-        for series in _series(
-            metric,
-            question.lowest,
-            question.by,
-            parts,
-            chosen,
-            watched,
-            log1p(question.threshold_percent / 100),
-        )
+    """The series of these cells, out of so many that share the budget."""
+    sessions = [
+        session
+        for session in sessions
+        if all(text in session.conditions[name] for name, text in question.only.items())
     ]
+    groups: dict[tuple[str, ...], list[SessionFigures]] = {}
+    for session in sessions:
+        group = tuple(session.conditions[name] for name in question.by)
+        groups.setdefault(group, []).append(session)
+    in_group = cell_count + (cell_count >= FEWEST_CELLS)
+    watched = max(1, len(question.metrics) * len(groups) * in_group)
     return History(
         plan=plan,
         by=question.by,
         sessions=len(sessions),
-        series=tuple(found),
+        series=tuple(_all_series(groups, cells, watched, question)),
         watched=watched,
         threshold_percent=question.threshold_percent,
     )
 
 
-def _is_wanted(visit: Visit, only: Mapping[str, str]) -> bool:
-    return all(text in visit.conditions[name] for name, text in only.items())
-
-
-def _parted(
-    visits: Sequence[Visit], by: Sequence[str]
-) -> dict[tuple[str, ...], list[Visit]]:
-    parts: dict[tuple[str, ...], list[Visit]] = {}
-    for visit in visits:
-        parts.setdefault(tuple(visit.conditions[name] for name in by), []).append(visit)
-    return parts
-
-
-def _series(
-    metric: Metric,
-    lowest: Collection[str],
-    by: Sequence[str],
-    parts: Mapping[tuple[str, ...], list[Visit]],
-    chosen: Sequence[Cell],
+def _all_series(
+    groups: Mapping[tuple[str, ...], Sequence[SessionFigures]],
+    cells: Sequence[Cell],
     watched: int,
-    threshold: float,
+    question: Question,
 ) -> Iterator[Series]:
-    """A summary and the cells of each part."""
-    name = str(metric)
-    floor = BUCKET**2 / 12 if metric.percent is not None else EXACT
-    sought = bool(metric.sought) and name not in lowest
-    better = sought or more_is_better(metric)
-    for texts, visits in parts.items():
-        about: dict[str, Any] = {
-            "group": dict(zip(by, texts, strict=True)),
-            "metric": name,
-            "unit": metric.unit,
-        }
-        each = [values_of(visits, name, cell) for cell in chosen]
-        if len(chosen) >= FEWEST_CELLS:
-            whole = {"test": SUMMARY, "cell": {}, "run_id": ""}
-            places, values = _summary(each)
-            if places:
-                some = [visits[place] for place in places]
-                yield analysed(
-                    about | whole, some, values, floor, better, watched, threshold
-                )
-        for cell, pairs in zip(chosen, each, strict=True):
-            if pairs:
-                of = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
-                some = [visits[place] for place, _ in pairs]
-                values = [value for _, value in pairs]
-                yield analysed(
-                    about | of, some, values, floor, better, watched, threshold
-                )
+    for metric in question.metrics:
+        limits = SeriesLimits(
+            watched,
+            threshold=log1p(question.threshold_percent / 100),
+            floor=BUCKET**2 / 12 if metric.percent is not None else EXACT,
+            more_is_better=_more_is_better(metric, question.lowest),
+        )
+        for group, sessions in groups.items():
+            about = {
+                "group": dict(zip(question.by, group, strict=True)),
+                "metric": str(metric),
+                "unit": metric.unit,
+            }
+            yield from _group_series(about, metric, sessions, cells, limits)
+
+
+def _more_is_better(metric: Metric, lowest: Collection[str]) -> bool:
+    is_highest = bool(metric.sought) and str(metric) not in lowest
+    return is_highest or more_is_better(metric)
+
+
+def _group_series(
+    about: Mapping[str, object],
+    metric: Metric,
+    sessions: Sequence[SessionFigures],
+    cells: Sequence[Cell],
+    limits: SeriesLimits,
+) -> Iterator[Series]:
+    """A summary, then the cells."""
+    values = [values_of(sessions, str(metric), cell) for cell in cells]
+    rows = [({"test": SUMMARY, "cell": {}, "run_id": ""}, _summary(values))]
+    rows = rows if len(cells) >= FEWEST_CELLS else []
+    for cell, own in zip(cells, values, strict=True):
+        names = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
+        rows.append((names, own))
+    for names, own in rows:
+        if own:
+            places, logs = zip(*own, strict=True)
+            yield analyse(
+                {**about, **names}, [sessions[at] for at in places], logs, limits
+            )
 
 
 def _summary(
-    each: Sequence[Sequence[tuple[int, float]]],
-) -> tuple[list[int], list[float]]:
-    """The mean of all cells; a session that lacks some is judged by the others."""
-    off: dict[int, list[float]] = {}
+    values: Sequence[Sequence[tuple[int, float]]],
+) -> list[tuple[int, float]]:
+    """The mean of all cells; where a session lacks some, that of the others."""
+    deviations: dict[int, list[float]] = {}
     middles = []
-    for pairs in each:
-        if pairs:
-            middles.append(median(value for _, value in pairs))
-            for place, value in pairs:
-                off.setdefault(place, []).append(value - middles[-1])
-    places = sorted(off)
+    for cell in values:
+        if cell:
+            middles.append(median(value for _, value in cell))
+            for place, value in cell:
+                deviations.setdefault(place, []).append(value - middles[-1])
     level = fmean(middles) if middles else 0.0
-    return places, [level + fmean(off[place]) for place in places]
+    return [(place, level + fmean(deviations[place])) for place in sorted(deviations)]

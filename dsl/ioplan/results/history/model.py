@@ -1,4 +1,4 @@
-"""What a history says: series, their levels, and where these change."""
+"""A history: series, their levels, and where these change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ class Point(Model):
     session: str
     at: str = Field(description="UTC, ISO 8601")
     value: float = Field(description="in the series' unit; geometric mean of the runs")
-    changed: tuple[str, ...] = Field(
-        description="what is known to differ from the session before", default=()
-    )
+    changed: tuple[str, ...] = Field((), description="from the session before")
 
 
 class Level(Model):
@@ -26,9 +24,7 @@ class Level(Model):
     first: int = Field(description="index of the first point")
     last: int
     began: float = Field(description="where a drift began; else the level")
-    value: float = Field(
-        description="their geometric mean without outliers; of a drift, where it is now"
-    )
+    value: float = Field(description="geometric mean without outliers; a drift's end")
     low: float = Field(description="of 20 sessions of this level, 19 lie within")
     high: float
 
@@ -37,10 +33,7 @@ class Change(Model):
     """From one level to the next, or a drift within one."""
 
     kind: Literal["step", "drift"]
-    point: int = Field(
-        description="index of the first point of the new level, or about where a drift "
-        "began"
-    )
+    point: int = Field(description="index of the first point of the new level")
     session: str
     at: str
     before: float
@@ -53,11 +46,8 @@ class Change(Model):
         "change over that of none, at its best, summed over the places"
     )
     verdict: Literal["better", "worse"]
-    with_it: tuple[str, ...] = Field(description="what else changed", default=())
-    with_it_off: int = Field(
-        description="so many sessions later than the change; earlier ones are negative",
-        default=0,
-    )
+    with_it: tuple[str, ...] = Field((), description="what else changed")
+    with_it_off: int = Field(0, description="so many sessions later; -1 is earlier")
 
 
 class SignalEntry(Model):
@@ -80,22 +70,13 @@ class Series(Model):
     points: tuple[Point, ...]
     levels: tuple[Level, ...] = ()
     changes: tuple[Change, ...] = ()
-    noise_percent: float | None = Field(
-        description="of one session to the next, within a level", default=None
-    )
-    correlation: float | None = Field(
-        description="of a session with the next, around the levels", default=None
-    )
+    noise_percent: float | None = Field(None, description="of sessions within a level")
+    correlation: float | None = Field(None, description="of a session with the next")
     is_accounted_for: bool = Field(
-        description="whether sessions resemble each other as the promise on false "
-        "alarms supposes",
-        default=True,
+        True, description="whether the promise on false alarms holds for its sessions"
     )
-    signals: tuple[SignalEntry, ...] = Field(
-        description="what each look has found, the oldest first; nothing is removed",
-        default=(),
-    )
-    why: str = Field(description="why no change could be called", default="")
+    signals: tuple[SignalEntry, ...] = Field((), description="of all looks, in order")
+    why: str = Field("", description="why no change could be called")
 
     @property
     def is_suspected(self) -> bool:
@@ -110,20 +91,16 @@ class Series(Model):
 
 
 class History(Model):
-    """All series that were asked for."""
+    """The series that were asked for."""
 
     plan: str
     by: tuple[str, ...]
     sessions: int
     series: tuple[Series, ...]
-    watched: int = Field(
-        description="series that share the budget of false alarms", default=1
-    )
-    threshold_percent: float = Field(
-        description="smaller changes are none", default=1.0
-    )
+    watched: int = Field(1, description="series that share the budget of false alarms")
+    threshold_percent: float = Field(1.0, description="smaller changes are none")
 
     @property
     def changes(self) -> int:
         """The number of changes of all series."""
-        return sum(len(one.changes) for one in self.series)
+        return sum(len(series.changes) for series in self.series)

@@ -8,16 +8,15 @@ from typing import Literal
 
 from ioplan.core.text import counted
 from ioplan.language.metric import METRICS
-from ioplan.results.history.model import History, Level, Series
-from ioplan.results.history.wording import (
+from ioplan.results.history.blocks import (
     band_text,
-    change_line,
+    change_texts,
     date_text,
     group_text,
-    signal_text,
-    summary_text,
+    sentence,
 )
-from ioplan.results.report.blocks import Text
+from ioplan.results.history.model import History, Level, Series
+from ioplan.results.report.blocks import Text, Tone
 from ioplan.results.report.charts.request import NAMES
 from ioplan.results.report.documents import (
     ChartSpec,
@@ -34,7 +33,9 @@ from ioplan.results.report.headlines.headline import MOST, Headline
 
 LABEL = "Sessions"
 X = Column("x", "session, the oldest first", "")
-OUTCOMES = {"worse": "failed", "better": "held"}
+OUTCOMES: dict[Tone, str] = {"bad": "failed", "good": "held", "warning": "undecided"}
+CHIP_TONES: dict[str, Tone] = {"failed": "bad", "held": "good"}
+VERDICTS: tuple[Literal["failed", "held"], ...] = ("failed", "held")
 MOST_POINTS = 5000
 BAND = (
     "line and band: the mean of a level, and where 19 of 20 of its sessions lie; a "
@@ -42,61 +43,47 @@ BAND = (
 )
 
 
-def document(found: History, made: str) -> Document:
+def document(history: History, made: str) -> Document:
     """The page's content."""
-    told = [
-        Judged(OUTCOMES[change.verdict], f"{one.name}: {change_line(one, change)}")
-        for one in found.series
-        for change in one.changes
-    ]
-    tests = groupby(found.series, key=lambda one: (one.test, one.group, one.metric))
+    tests = groupby(history.series, key=lambda one: (one.test, one.group, one.metric))
     sections = [
         _section(number, list(group)) for number, (_, group) in enumerate(tests, 1)
     ]
+    changes = [line for section in sections for line in section.judged]
+    outcomes = [line.outcome for line in changes]
+    chips = [Text(line.text, CHIP_TONES[line.outcome]) for line in changes[:MOST_CHIPS]]
     return Document(
         screen=FirstScreen(
-            title=f"History of {found.plan}",
+            title=f"History of {history.plan}",
             line=made,
-            outcome=_outcome(told),
-            sentence=f"{summary_text(found)}.",
-            chips=tuple(_chip(one) for one in told[:MOST_CHIPS]),
+            outcome=next((one for one in VERDICTS if one in outcomes), "none"),
+            sentence=f"{sentence(history)}.",
+            chips=tuple(chips),
             cards=cards({one.title: one.headlines for one in sections}, [LABEL]),
         ),
         made=made,
-        sessions=(Facts(LABEL, tuple(_facts(found))),),
+        sessions=(Facts(LABEL, tuple(_facts(history))),),
         sections=tuple(sections),
         absent=(),
     )
 
 
-def _chip(change: Judged) -> Text:
-    return Text(change.text, "bad" if change.outcome == "failed" else "good")
-
-
-def _outcome(told: Sequence[Judged]) -> Literal["failed", "held", "none"]:
-    outcomes = {one.outcome for one in told}
-    if "failed" in outcomes:
-        return "failed"
-    return "held" if "held" in outcomes else "none"
-
-
-def _facts(found: History) -> Iterator[tuple[str, str]]:
-    points = [point for one in found.series for point in one.points]
-    yield "number", str(found.sessions)
-    if points:
-        yield "first", min(map(date_text, points))
-        yield "last", max(map(date_text, points))
-    yield "series parted by", ", ".join(found.by)
+def _facts(history: History) -> Iterator[tuple[str, str]]:
+    dates = [date_text(point) for one in history.series for point in one.points]
+    yield "number", str(history.sessions)
+    if dates:
+        yield "first", min(dates)
+        yield "last", max(dates)
+    yield "series parted by", ", ".join(history.by)
 
 
 def _section(number: int, group: Sequence[Series]) -> Section:
     first = group[0]
     lines = [
-        Judged(OUTCOMES[change.verdict], f"{one.name}: {change_line(one, change)}")
-        for one in group
-        for change in one.changes
+        Judged(OUTCOMES[text.tone], f"{series.name}: {text.text}")
+        for series in group
+        for text in change_texts(series)
     ]
-    told = [Judged("undecided", t) for one in group if (t := signal_text(one))]
     return Section(
         id=f"test-{number}",
         title=f"{first.test}, {first.metric}: {group_text(first)}",
@@ -104,8 +91,8 @@ def _section(number: int, group: Sequence[Series]) -> Section:
         points=(),
         headlines={LABEL: tuple(map(_headline, group[:MOST]))},
         judgements=(),
-        judged=tuple(lines),
-        remarks=tuple(told),
+        judged=tuple(line for line in lines if line.outcome != "undecided"),
+        remarks=tuple(line for line in lines if line.outcome == "undecided"),
         preparations=(),
         headers=(),
         pictures=tuple(map(picture, group)),
@@ -119,7 +106,7 @@ def _section(number: int, group: Sequence[Series]) -> Section:
 def _headline(series: Series) -> Headline:
     """The newest figure, and the band of its level."""
     newest = series.levels[-1]
-    known = series.noise_percent is not None
+    has_noise = series.noise_percent is not None
     return Headline(
         name="newest session",
         metric=series.metric,
@@ -130,8 +117,8 @@ def _headline(series: Series) -> Headline:
         cell=series.cell,
         among=frozenset(),
         definition="of the newest session; ± is the band of its level",
-        spread_percent=100 * (newest.high / newest.value - 1) if known else None,
-        spread="±" if known else "",
+        spread_percent=100 * (newest.high / newest.value - 1) if has_noise else None,
+        spread="±" if has_noise else "",
     )
 
 
@@ -139,18 +126,11 @@ def picture(series: Series) -> ChartSpec:
     """Points, levels with their bands, and breaks where these change."""
     title = NAMES.get(series.metric, series.metric)
     y = Column("y", title, series.unit)
-    names = ("session", "began")
-    columns = (X, y, *(Column(name, name) for name in names), Column("with", "changed"))
+    names = (Column("session", "session"), Column("began", "began"))
     first = max(0, len(series.points) - MOST_POINTS)
     rows = [
-        (
-            place,
-            point.value,
-            point.session,
-            date_text(point),
-            "; ".join(point.changed),
-        )
-        for place, point in enumerate(series.points, 1)
+        (place, one.value, one.session, date_text(one), "; ".join(one.changed))
+        for place, one in enumerate(series.points, 1)
         if place > first
     ]
     notes = [BAND, f"band {band_text(series)}", *filter(None, [series.why])]
@@ -160,7 +140,7 @@ def picture(series: Series) -> ChartSpec:
         kind="history",
         title=f"{series.name}: {title}",
         line="",
-        frame=Frame(columns, rows),
+        frame=Frame((X, y, *names, Column("with", "changed")), rows),
         x="x",
         y="y",
         overlay=_levels(series, y, first),
@@ -179,51 +159,44 @@ def _levels(series: Series, y: Column, first: int) -> Frame:
     )
     rows: list[tuple[float | str, ...]] = [
         (*band, "", "", "")
-        for one in series.levels
-        if one.last >= first
-        for band in _bands(one, max(first, one.first))
+        for level in series.levels
+        if level.last >= first
+        for band in _bands(level, max(first, level.first))
     ]
     return Frame(columns, rows)
 
 
 def _bands(level: Level, first: int) -> Iterator[tuple[float, ...]]:
     """From, to, middle and both ends; of a drift, for each session."""
+    ends = level.value, level.low, level.high
     if level.began == level.value:
-        yield first + 0.6, level.last + 1.4, level.value, level.low, level.high
+        yield first + 0.6, level.last + 1.4, *ends
         return
-    each = (level.value / level.began) ** (1 / (level.last - level.first))
+    step = (level.value / level.began) ** (1 / (level.last - level.first))
     for at in range(first, level.last + 1):
-        share = each ** (at - level.last)
-        middle, low, high = (
-            share * one for one in (level.value, level.low, level.high)
-        )
-        yield at + 0.5, at + 1.5, middle, low, high
+        factor = step ** (at - level.last)
+        yield at + 0.5, at + 1.5, *(factor * end for end in ends)
 
 
 def _table(group: Sequence[Series]) -> Frame:
-    """A row for each level of each series."""
+    """A row for each level; all series of a group are of one metric."""
+    metric = group[0].metric
+    names = ("cell", "metric", "since", "until")
     columns = (
-        Column("cell", "cell"),
-        Column("metric", "metric"),
-        Column("since", "since"),
-        Column("until", "until"),
+        *(Column(name, name) for name in names),
         Column("sessions", "sessions", ""),
-        *(
-            Column(f"value_{name}", name, METRICS.get(name, ("ns",))[0])
-            for name in dict.fromkeys(one.metric for one in group)
-        ),
+        Column(f"value_{metric}", metric, METRICS.get(metric, ("ns",))[0]),
     )
-    metrics = list(dict.fromkeys(one.metric for one in group))
     rows = [
         (
-            one.name,
-            one.metric,
-            date_text(one.points[level.first]),
-            date_text(one.points[level.last]),
+            series.name,
+            metric,
+            date_text(series.points[level.first]),
+            date_text(series.points[level.last]),
             level.last - level.first + 1,
-            *(level.value if one.metric == name else None for name in metrics),
+            level.value,
         )
-        for one in group
-        for level in one.levels
+        for series in group
+        for level in series.levels
     ]
     return Frame(columns, rows)
