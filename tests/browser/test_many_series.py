@@ -88,15 +88,37 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
     tops = sorted(top for text, top in chromium.run(ENDS, id) if text[:5] == "Drive")
     assert len(tops) == 8
     assert all(after - before > 11 for before, after in itertools.pairwise(tops))
-    chromium.run(SHOW_ONLY, 3)
-    assert chromium.run(OPACITIES, id) == [1, 1, 1]
     legend = f"#{id} .plot .role-legend-label text"
-    entry = chromium.driver.find_elements(By.CSS_SELECTOR, legend)[1]
-    chromium.run("arguments[0].scrollIntoView({block: 'center'})", entry)
-    entry.click()
-    faded = [one < 0.5 for one in chromium.run(OPACITIES, id)]
-    assert faded == [True, False, True]
-    assert chromium.chart(id, "chart.lit") == "Drive 01"
+    name = f"#{id} .plot .mark-text.role-mark text"
+    for count, selector in ((6, legend), (3, name)):
+        chromium.run(SHOW_ONLY, count)
+        assert chromium.run(OPACITIES, id) == [1] * count
+        entries = chromium.driver.find_elements(By.CSS_SELECTOR, selector)
+        (entry,) = (one for one in entries if one.text == "Drive 01")
+        chromium.run("arguments[0].scrollIntoView({block: 'center'})", entry)
+        entry.click()
+        faded = [one < 0.5 for one in chromium.run(OPACITIES, id)]
+        assert faded == [number != 1 for number in range(count)]
+        assert chromium.chart(id, "chart.lit") == "Drive 01"
+        entry.click()
+    assert chromium.texts(legend) == []  # few lines have their names beside them
+
+
+def test_a_drive_has_its_colour_everywhere(chromium: Browser, drives: Report) -> None:
+    """Eight have one; the others are grey, with their names beside them."""
+    id = chromium.drawn_one(drives.page, TITLE)
+    styles = chromium.chart(
+        id, "texts(chart, seriesKey(chart)).map((one) => STYLES.get(one))"
+    )
+    assert len({(one["light"], one["shape"]) for one in styles[:8]}) == 8
+    assert {one["name"] for one in styles[8:]} == {"drive-other"}
+    chips = (
+        "[...document.querySelectorAll('.drives button')].map((one) => one.className)"
+    )
+    assert chromium.run(f"return {chips}") == [one["name"] for one in styles]
+    chromium.run(SHOW_ONLY, 2)
+    scale = "chart.view.scale('color').range()"
+    assert chromium.chart(id, scale)[:2] == [one["light"] for one in styles[:2]]
 
 
 @pytest.mark.long

@@ -102,7 +102,8 @@ def test_several_sessions_share_their_charts(store: Store) -> None:
     labels = ("sim0, sim", "sim0, fio")
     assert tuple(one.heading for one in found.sessions) == labels
     (section,) = found.sections
-    picture = section.pictures[0]
+    load, picture, *_ = section.pictures
+    assert load.title == "Latency against load"
     assert picture.frame.column(picture.channels.color).order == labels
     figure = Reader(store).figure(Metric(name="iops"), list(store.records(ID))[:1])
     assert figure.value in column(picture, "y")

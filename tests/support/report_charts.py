@@ -32,12 +32,13 @@ def charts(
     by: str = "",
     of: Mapping[str, str] = {"A": ID},  # it is not changed
 ) -> list[ChartSpec]:
-    """What a chart line draws of all runs; `by` are its axes, `of` sessions by label."""
+    """What a chart line draws of all runs, without what no line asks for; `by` are its axes, `of` sessions by label."""
     line = report.chart(kind, (), by.split())
     parsed = [parse_metric(one) if isinstance(one, str) else one for one in metrics]
     test = Test(title="demo", charts=(replace(line, metrics=tuple(parsed)),), axes=())
     runs = points({label: list(store.records(id)) for label, id in of.items()})
-    return list(report.pictures(test, runs, Reader(store)))
+    drawn = report.pictures(test, runs, Reader(store))
+    return [one for one in drawn if by == "iops" or one.kind != "hockey"]
 
 
 def column(picture: ChartSpec, key: str) -> list[Any]:

@@ -65,7 +65,7 @@ PICTURE_KINDS = {
     "percentiles": PictureKind(has_ends=True, can_part=True, can_spread=True),
     "cumulative": PictureKind(can_part=True),
     "histogram": PictureKind(has_areas=True, can_part=True),
-    "hockey": PictureKind(can_part=True),
+    "hockey": PictureKind(has_ends=True, can_part=True),
     "convergence": PictureKind(is_wide=True),
     "history": PictureKind(is_wide=True),
     "probes": PictureKind(is_wide=True, has_points=True),
@@ -153,6 +153,7 @@ class ChartSpec(Struct, frozen=True):
     limits: Frame | None = None
     notes: tuple[str, ...] = ()
     phases: Frame | None = None
+    subtitle: str = ""
 
     @property
     def marks(self) -> PictureKind:

@@ -12,7 +12,12 @@ from ioplan.language.metric import LATENCY, RATES, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Test
 from ioplan.results.report.charts.axis import numbers
-from ioplan.results.report.charts.defaults import charts_of, power_charts, without_power
+from ioplan.results.report.charts.defaults import (
+    against_load,
+    charts_of,
+    power_charts,
+    without_power,
+)
 from ioplan.results.report.charts.distribution import cumulative, histogram, percentiles
 from ioplan.results.report.charts.encoding import Datum, framed, together
 from ioplan.results.report.charts.latencies import latencies_over_time
@@ -181,7 +186,8 @@ def pictures(
     if not any(point.runs for point in points):
         return
     charts = charts_of(test, points)
-    for chart in (*charts, *power_charts(test, points)):
+    load = against_load(points, charts)
+    for chart in (*load, *charts, *power_charts(test, points)):
         found = meeting(points, chart.when, test)
         if renderer(chart) not in OF_CELLS:
             found = [point for point in found if point.runs]

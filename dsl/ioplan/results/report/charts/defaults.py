@@ -27,6 +27,21 @@ def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
     return suggested(points)
 
 
+LOADS = ("qd", "rate")
+
+
+def against_load(points: Sequence[Point], charts: Sequence[Chart]) -> tuple[Chart, ...]:
+    """Latency against load for a sweep over queue depth or rate, unless the plan has
+    such a chart."""
+    axes = _axes(points)
+    swept = [name for name in axes if name.rpartition(".")[2] in LOADS]
+    if not swept or any(one.by[:1] == ("iops",) for one in charts):
+        return ()
+    trims = only_trims(run for point in points for run in point.runs)
+    others = [name for name in axes if name not in (swept[-1], "step")]
+    return (chart("lines", ("trim.p99" if trims else "p99",), ("iops",), others),)
+
+
 def with_found(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
     """What was found in each cell, in place of the IOPS if these were sought; one cell
     alone is told in a line."""

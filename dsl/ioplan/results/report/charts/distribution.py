@@ -185,4 +185,4 @@ def _drawn(
 
 def _far(data: list[Datum]) -> bool:
     values = [v for d in data if isinstance(v := d.values[1], float) and v > 0]
-    return bool(values) and max(values) / min(values) >= FAR / 4
+    return bool(values) and max(values) / min(values) >= FAR

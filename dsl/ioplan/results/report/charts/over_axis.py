@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ioplan.core.text import counted
+from ioplan.core.units import metric_text
 from ioplan.language.metric import Metric
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
@@ -22,9 +23,11 @@ from ioplan.results.report.documents import (
     Scale,
     Value,
 )
+from ioplan.results.report.headlines.places import size_of
 from ioplan.results.report.point import Dimensions, Point
 
-FAR = 40
+ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
+FAR = 10
 """Latencies that lie this far apart start on a logarithmic axis."""
 
 
@@ -126,7 +129,7 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
             for metric in metrics:
                 for value in values_of(request, metric, point, missing):
                     at = point.dimensions.get(swept, "")
-                    label = at if metric is metrics[-1] else ""
+                    label = _load_text(swept, at) if metric is metrics[-1] else ""
                     values = (iops, value, at, label, number)
                     if value is not None:  # one that failed has no IOPS to stand at
                         data.append(_datum(point, metric, metrics, swept, values))
@@ -140,7 +143,8 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
         frame, channels = framed(data, columns, request.per)
         yield ChartSpec(
             kind="hockey",
-            title=f"{metrics_title(metrics)} against IOPS{request.when}",
+            title=_load_title(request, metrics),
+            subtitle=_load_subtitle(request, metrics, swept),
             line=request.line,
             frame=frame,
             x="x",
@@ -150,6 +154,42 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
             y_scale=request.y_scale(_scale(metrics, data)),
             notes=missing.notes(),
         )
+
+
+def _load_text(swept: str, at: str) -> str:
+    """What stands at a point: `QD 8`, or its rate."""
+    known = numbers([at])
+    if swept.rpartition(".")[2] == "qd":
+        return f"QD {at}"
+    return metric_text(known[0][at], known[1]) if known and known[1] else at
+
+
+def _load_title(request: Request, metrics: list[Metric]) -> str:
+    """That of the picture which the plan need not ask for is the usual one."""
+    if not request.line:
+        return "Latency against load"
+    return f"{metrics_title(metrics)} against IOPS{request.when}"
+
+
+def _load_subtitle(request: Request, metrics: list[Metric], swept: str) -> str:
+    """`99th percentile over IOPS, 4 KiB, each point a queue depth`."""
+    sizes = {size_of(point) for point in request.points if point.runs}
+    percents = [metric.plain.percent for metric in metrics]
+    figures = [_ordinal(one) for one in percents if one is not None]
+    named = " and ".join(figures) if len(figures) == len(metrics) else "Latency"
+    parts = (
+        f"{named} over IOPS",
+        sizes.pop() if len(sizes) == 1 else "",
+        f"each point a {axis_title(swept)}" if swept else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _ordinal(percent: float) -> str:
+    """`99.9th percentile`."""
+    last = f"{percent:g}"[-1]
+    ending = "th" if 10 < percent < 20 else ENDINGS.get(last, "th")
+    return f"{percent:g}{ending} percentile"
 
 
 def over_two(request: Request) -> Iterator[ChartSpec]:

@@ -38,6 +38,8 @@ FEW = 400
 FEW_OVER_TIME = 100
 """Few enough points to mark, where one follows the other closely."""
 MOST_LABELS = 48
+PLACE = "places.points[datum.i]"
+"""Where the page has found room for the text of a point."""
 LIT = "lit === '' || datum.series === lit"
 FAINT = 0.12
 PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
@@ -127,11 +129,12 @@ def _hockey(picture: ChartSpec) -> list[Spec]:
     order = {"field": "number", "type": "quantitative"}
     linked = line(picture)
     linked["encoding"] = {**linked["encoding"], "order": order}
-    labels = []
-    if _shown(picture) <= MOST_LABELS:
-        mark = {"type": "text", "dy": -11, "fontSize": 10}
-        labels = [{"mark": mark, "encoding": {"text": {"field": "label"}}}]
-    return [linked, *_lines(picture)[1:], *labels]
+    mark = {
+        **{"type": "text", "fontSize": 10, "dy": {"expr": PLACE}},
+        "text": {"expr": f"isValid({PLACE}) ? datum.label : ''"},
+    }
+    ink = {"color": {"value": {"expr": "soft"}}}
+    return [linked, *_lines(picture)[1:], {"mark": mark, "encoding": ink}]
 
 
 def _bars(picture: ChartSpec) -> list[Spec]:

@@ -140,6 +140,10 @@ def _area(low: str, high: str, name: str) -> Spec:
 # The page adds a row with the role `end` for each line, and moves names apart.
 
 
+OWN: Spec = {"value": {"expr": "datum.ink"}}
+"""The colour that a row has itself."""
+
+
 def ends(picture: ChartSpec, role_of_lines: str = "") -> list[Spec]:
     """The text layer; none where lines have no end of their own."""
     channels, key = picture.channels, picture.channels.color
@@ -147,16 +151,11 @@ def ends(picture: ChartSpec, role_of_lines: str = "") -> list[Spec]:
     is_plain = not channels.panel and picture.x_scale != "names"
     if not picture.marks.has_ends or not is_plain or not has_names:
         return []
-    color: Spec = {}
-    if role_of_lines:
-        color = {"color": {"field": "series", "type": "nominal"}}
-    elif not key:
-        color = {"color": {"value": {"expr": "ink"}}}
     mark = {
         "type": "text",
         "align": "left",
         "dx": 8,
-        "dy": {"expr": "shifts[datum.end] || 0"},
+        "dy": {"expr": "places.ends[datum.end] || 0"},
         "fontSize": 11,
         "fontWeight": 600,
         "limit": 150,
@@ -165,7 +164,7 @@ def ends(picture: ChartSpec, role_of_lines: str = "") -> list[Spec]:
         {
             "transform": [role("end")],
             "mark": mark,
-            "encoding": {"text": {"field": "end"}, **color},
+            "encoding": {"text": {"field": "end"}, "color": OWN},
         }
     ]
 

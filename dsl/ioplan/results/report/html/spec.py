@@ -282,12 +282,12 @@ def _panels(picture: ChartSpec, view: Spec) -> Spec:
 
 
 def _parameters(picture: ChartSpec) -> list[Spec]:
-    """The point that the keyboard has reached, the series that is looked at, how far
-    names at ends are moved, and the names of the panels."""
+    """The point that the keyboard has reached, the series that is looked at, where
+    names and labels have room, and the names of the panels."""
     found: list[Spec] = [
         {"name": "cursor", "value": -1},
         {"name": "lit", "value": ""},
-        {"name": "shifts", "value": {}},
+        {"name": "places", "value": {"ends": {}, "points": {}}},
     ]
     if picture.channels.panel:
         column = picture.frame.column(picture.channels.panel)

@@ -109,25 +109,18 @@ const colored = (chart, spec, name) => {
   }
 };
 
-// A legend without an entry has no size, and the picture none either.
-const unlisted = (chart, spec) => {
-  if (chart.mode !== "spread" || chart.named.length) return;
-  for (const { encoding } of inner(spec).layer) {
-    if (encoding?.color?.field === "series") encoding.color = { ...encoding.color, legend: null };
-  }
-};
-
 const specOf = (chart, width, name) => {
   const spec = structuredClone(chart.spec);
   switched(chart, spec);
   sized(chart, spec, width);
   lettered(chart, spec);
   based(chart, spec);
-  spec.params.push({ name: "ink", value: INK[name] }, { name: "alarm", value: ALARM[name] });
+  spec.params.push({ name: "ink", value: INK[name] }, { name: "soft", value: SOFT[name] }, { name: "alarm", value: ALARM[name] });
   spec.datasets = { rows: zoomed(chart, drawnRows(chart)) };
+  for (const row of spec.datasets.rows) if (row.inks) row.ink = row.inks[name];
   zoomedAxis(chart, spec);
   colored(chart, spec, name);
-  unlisted(chart, spec);
+  unlisted(chart, spec, spec.datasets.rows.filter(({ role }) => role === "end"));
   spec.spacing = PANEL_GAP;
   if (chart.channels.panel && !spec.resolve.scale) {
     spec.bounds = "flush"; // shared axes touch the panels, however far marks reach out
@@ -154,13 +147,6 @@ const viewOf = (spec, options) =>
     ...options,
   });
 
-// Names at ends are moved apart when it is known where they are.
-const settled = async (chart, view, rows) => {
-  await view.runAsync();
-  await view.resize().signal("shifts", shifts(chart, view, rows)).runAsync();
-  return view;
-};
-
 const draw = (chart) => {
   chart.view?.finalize();
   chart.plot.replaceChildren();
@@ -177,7 +163,7 @@ const draw = (chart) => {
   chart.plot.append(canvas);
   chart.view.initialize(canvas).run();
   // again: a narrower plot moves a name that does not stand at its edge by less
-  chart.view.resize().signal("shifts", shifts(chart, chart.view, rows)).signal("lit", chart.lit).run();
+  chart.view.resize().signal("places", settled(chart, chart.view, rows)).signal("lit", chart.lit).run();
   listen(chart);
   brush(chart);
   chart.figure.dataset.drawn = rows.length;

@@ -1,9 +1,10 @@
-// Names at the ends of lines, moved apart where they would lie over one another.
+// The names of lines at their ends, and the texts of points, where there is room for them.
 
 const MOST_ENDS = 12;
+const MOST_UNLISTED = 5; // with more names at their ends, lines have a legend, too
 const LEAST_BESIDE_ENDS = 200; // pixels of the plot that names must leave
 const LONGEST_END = 22; // letters; what is longer is cut, and begins with what differs
-const END_HEIGHT = 13;
+const TEXT_HEIGHT = 13;
 
 const endRows = (chart, rows) => {
   const layers = inner(chart.spec).layer;
@@ -12,36 +13,64 @@ const endRows = (chart, rows) => {
   const { x, y } = chart.axes;
   const { dash } = chart.channels;
   const spread = chart.mode === "spread";
+  const column = chart.columns.find(({ key }) => key === seriesKey(chart));
+  const along = chart.kind === "hockey" ? "number" : x;
   const last = new Map();
   for (const row of rows) {
     if (row.role !== (spread ? "out" : undefined) || row[y] === null || failed(row)) continue;
     const parts = [row[seriesKey(chart)], row[dash]].filter(Boolean);
     const whole = parts.join(", ");
     const name = whole.length > LONGEST_END ? parts.reverse().join(", ") : whole;
-    if (name && !(last.get(name)?.[x] > row[x])) last.set(name, row);
+    if (name && !(last.get(name)?.[along] > row[along])) last.set(name, row);
   }
-  const widest = Math.max(...[...last.keys()].map((name) => 12 + 6.5 * Math.min(LONGEST_END, name.length)));
+  const widest = Math.max(...[...last.keys()].map((name) => endWidth(name)));
   if (chart.width - AXIS - widest < LEAST_BESIDE_ENDS) return [];
   if (last.size < (spread ? 1 : 2) || last.size > MOST_ENDS) return [];
-  return [...last].map(([end, row]) => ({ ...row, i: null, role: "end", end }));
+  const inks = (row) => {
+    const style = column && styleOf(column, row[column.key]);
+    return style ? { light: style.text, dark: style.dark } : INK;
+  };
+  return [...last].map(([end, row]) => ({ ...row, i: null, role: "end", end, inks: inks(row) }));
 };
 
-// How far each name is moved, from the topmost down, so that all can be read.
-const shifts = (chart, view, rows) => {
-  const ends = rows.filter(({ role }) => role === "end");
-  if (!ends.length) return {};
-  const scale = view.scale("y");
-  const wanted = ends.map((row) => ({ end: row.end, y: scale(row[chart.axes.y]) }))
-    .sort((a, b) => a.y - b.y);
-  const bottom = Math.max(...scale.range());
-  const placed = wanted.map(({ y }) => y);
-  for (let i = 1; i < placed.length; i += 1) {
-    placed[i] = Math.max(placed[i], placed[i - 1] + END_HEIGHT);
+const endWidth = (name) => 12 + 6.5 * Math.min(LONGEST_END, name.length);
+
+// Few lines that have their names beside them need no legend.
+const unlisted = (chart, spec, ends) => {
+  const none = ends.length > 0 && ends.length <= MOST_UNLISTED && chart.mode !== "spread";
+  const empty = chart.mode === "spread" && !chart.named.length; // would have no size
+  const view = inner(spec);
+  for (const { encoding } of [view, ...view.layer]) {
+    for (const channel of ["color", "shape", "strokeDash"]) {
+      const found = encoding?.[channel];
+      if (found?.field && (none || (empty && found.field === "series"))) found.legend = null;
+    }
   }
-  let most = bottom + END_HEIGHT / 2;
-  for (let i = placed.length - 1; i >= 0; i -= 1) {
-    placed[i] = Math.min(placed[i], most);
-    most = placed[i] - END_HEIGHT;
-  }
-  return Object.fromEntries(wanted.map(({ end, y }, i) => [end, placed[i] - y]));
+};
+
+// For each text how far it is moved, so that it lies over no other; a point that has no
+// room has none.
+const settled = (chart, view, rows) => {
+  const ended = rows.filter(({ role }) => role === "end");
+  const labelled = rows.filter(({ role, label }) => !role && label);
+  if (!ended.length && !labelled.length) return { ends: {}, points: {} };
+  const [x, y] = ["x", "y"].map((axis) => (row) => view.scale(axis)(row[chart.axes[axis]]));
+  const heights = view.scale("y").range();
+  const [top, bottom] = [Math.min(...heights), Math.max(...heights)];
+  const taken = [];
+  const room = (row, left, width, offsets) => {
+    const dy = offsets.find((offset) => {
+      const middle = y(row) + offset;
+      return middle >= top - TEXT_HEIGHT && middle <= bottom + TEXT_HEIGHT / 2 && !taken.some((one) =>
+        one.panel === row.panel && Math.abs(one.middle - middle) < TEXT_HEIGHT
+        && left < one.left + one.width && one.left < left + width);
+    });
+    if (dy !== undefined) taken.push({ panel: row.panel, left, width, middle: y(row) + dy });
+    return dy;
+  };
+  const steps = Array.from({ length: 2 * MOST_ENDS }, (_, i) => TEXT_HEIGHT * (i % 2 ? -(i + 1) : i) / 2);
+  const ends = ended.sort((a, b) => y(a) - y(b))
+    .map((row) => [row.end, room(row, x(row) + 8, endWidth(row.end), steps) ?? 0]);
+  const points = labelled.map((row) => [row.i, room(row, x(row) - 3 * row.label.length, 6 * row.label.length, [-11, 13])]);
+  return { ends: Object.fromEntries(ends), points: Object.fromEntries(points) };
 };

@@ -46,8 +46,8 @@ const keep = (chart, name) => {
 };
 
 const listen = (chart) => {
-  const entry = (item) =>
-    /^legend-(symbol|label)$/.test(item?.mark?.role ?? "") ? String(item.datum.value) : "";
+  const entry = (item) => (/^legend-(symbol|label)$/.test(item?.mark?.role ?? "")
+    ? String(item.datum.value) : item?.datum?.role === "end" ? item.datum[seriesKey(chart)] : "");
   const series = (item) => texts(chart, seriesKey(chart)).find((text) => text === entry(item));
   chart.view.addEventListener("mouseover", (_, item) => { if (series(item)) look(chart, series(item)); });
   chart.view.addEventListener("mouseout", (_, item) => { if (series(item)) look(chart, chart.lit); });

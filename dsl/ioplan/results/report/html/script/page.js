@@ -38,7 +38,7 @@ const redraw = (chart) => {
   const told = chart.figure.querySelector(".told");
   if (told) told.textContent = summary(chart);
   chart.figure.querySelector(".pivot")?.replaceChildren(...pivots(chart));
-  const details = chart.figure.querySelector("details[open]");
+  const details = chart.figure.querySelector("details.data[open]");
   if (details) fillTable(details);
   remember();
 };
@@ -107,12 +107,18 @@ addEventListener("resize", () => {
   }, 150);
 });
 
+const folded = document.querySelectorAll(".remarks:not([open])");
 addEventListener("beforeprint", () => {
   printing = true;
+  folded.forEach((one) => { one.open = true; });
   again();
   figures.forEach(come);
 });
-addEventListener("afterprint", () => { printing = false; again(); });
+addEventListener("afterprint", () => {
+  printing = false;
+  folded.forEach((one) => { one.open = false; });
+  again();
+});
 
 // Beside a long page the test that is read is marked.
 const sideLinks = [...document.querySelectorAll(".side a")];

@@ -110,7 +110,8 @@ const picture = async (chart) => {
   const drawnHeight = Math.floor((rest(PICTURE_HEIGHTS[0]) * DRAWN_WIDTH) / room);
   const spec = pictureSpec(chart, drawnHeight);
   const view = viewOf(spec, { renderer: "none" });
-  await settled(chart, view, spec.datasets.rows);
+  await view.runAsync();
+  await view.resize().signal("places", settled(chart, view, spec.datasets.rows)).runAsync();
   const text = await view.toSVG();
   view.finalize();
   const plot = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;

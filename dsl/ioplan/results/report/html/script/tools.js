@@ -61,14 +61,16 @@ const unzoom = (chart) =>
   chart.zoom ? [button("whole range", "Show the whole range of x", () => zoomTo(chart))] : [];
 
 // Drawn anew with its chart; who used a control by the keyboard keeps it.
+const refill = (place, controls) => {
+  const at = [...place.children].indexOf(document.activeElement);
+  place.replaceChildren(...controls);
+  if (at >= 0) place.children[at]?.focus();
+};
+
 const showTools = (chart) => {
-  const tools = chart.figure.querySelector(".tools");
-  const at = [...tools.children].indexOf(document.activeElement);
-  const gap = document.createElement("span");
-  gap.className = "gap";
   const kinds = chart.spec ? ["PNG", "SVG", "CSV"] : ["CSV"];
   const saves = kinds.map((kind) =>
     button(kind, `Download as ${kind}`, () => saveAs[kind](chart)));
-  tools.replaceChildren(...picker(chart), ...modeChoice(chart), ...switches(chart), ...unzoom(chart), gap, ...saves);
-  if (at >= 0) tools.children[at]?.focus();
+  refill(chart.figure.querySelector(".choices"), [...picker(chart), ...modeChoice(chart), ...unzoom(chart)]);
+  refill(chart.figure.querySelector(".tools"), [...switches(chart), ...saves]);
 };
