@@ -196,7 +196,7 @@ def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
     found = over_time(store, "iops", kind="scatter")
     assert found.overlay
     assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
-    assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200, deviation 0 %"
+    assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200"
 
 
 FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
@@ -254,7 +254,7 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
     found = over_time(store, "max", kind="scatter")
     assert set(column(found, "y")) == {4000.0} and found.overlay
     assert found.overlay.rows[0][2] == 2200.0
-    assert found.notes[-1].endswith("2.20 µs, deviation 81.8 %")
+    assert found.notes[-1].endswith("2.20 µs ± 82 %")
 
 
 WRITES = "run random 4KiB 0/100, qd 8, rate 10_000 iops for 5s"

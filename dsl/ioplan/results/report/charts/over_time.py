@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.core.units import bytes_text, digits, metric_text, time_text
+from ioplan.core.units import bytes_text, metric_text, spread_text, time_text
 from ioplan.language.metric import Metric
 from ioplan.results.measure.over_time import LEAST_FOR_SPREAD, is_steered
 from ioplan.results.measure.series import changes
@@ -287,7 +287,7 @@ def _spread(window: Datum, request: Request) -> str:
     place = f"{where['session']}, {rest}" if rest else where["session"]
     return (
         f"{place}, {from_to}: {metric_name(metric)} "
-        f"{metric_text(mean, metric.unit)}, deviation {digits(share)} %"
+        f"{metric_text(mean, metric.unit)}{spread_text(share)}"
     )
 
 
