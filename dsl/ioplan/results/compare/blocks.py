@@ -37,6 +37,8 @@ PHRASES: dict[RowVerdict, str] = {
     "ratio": "gives ratios only",
 }
 """Of rows that have no verdict yet."""
+COUNTED: dict[RowVerdict, str] = {"ratio": "as a ratio only"}
+"""What stands behind a count, where this is not the verdict itself."""
 MOST_ROWS = 400
 """So many rows of a test are shown."""
 MOST_NAMED = 8
@@ -195,7 +197,7 @@ def sentence(comparison: Comparison) -> str:
         return f"{heading(comparison)} {phrase}: {_open_text(comparison, groups[0])}"
     usual = () if comparison.is_of_drives else ("worse", "better", "equal")
     counts = [
-        f"{count} {verdict}"
+        f"{count} {COUNTED.get(verdict, verdict)}"
         for verdict in VERDICTS
         if (count := comparison.count(verdict)) or verdict in usual
     ]
@@ -230,7 +232,8 @@ def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:
     scope = "" if needed[0] == needed[-1] else " for half of them"
     if count > MOST:
         return f"{why}; it takes more than {MOST} runs a side to decide{scope}"
-    return f"{why}; run each side {count} times{scope}, in turn ({alternating(count)})"
+    many = f"run each side {count} times, in turn ({alternating(count)})"
+    return f"{why}; {many}" + (", to decide half of them" if scope else "")
 
 
 def alternating(count: int) -> str:
@@ -244,7 +247,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     groups = list(_open_groups(comparison.rows))
     for rows in groups:
         if len(rows) < len(comparison.rows) or comparison.missing:
-            yield f"{len(rows)} {rows[0].verdict}: {_open_text(comparison, rows)}"
+            verdict = COUNTED.get(rows[0].verdict, rows[0].verdict)
+            yield f"{len(rows)} {verdict}: {_open_text(comparison, rows)}"
     if any(row.why == UNKNOWN_NOISE and row.ratio for row in comparison.rows):
         noise = f"a run-to-run variation of {ASSUMED_PERCENT:g} %"
         yield f"the number of sessions that would decide assumes {noise}"

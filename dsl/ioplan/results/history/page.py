@@ -28,8 +28,7 @@ from ioplan.results.report.documents import (
     Judged,
     Section,
 )
-from ioplan.results.report.first_screen import MOST_CHIPS, cards
-from ioplan.results.report.headlines.headline import MOST, Headline
+from ioplan.results.report.first_screen import MOST_CHIPS
 
 LABEL = "Sessions"
 X = Column("x", "session, the oldest first", "")
@@ -59,7 +58,6 @@ def document(history: History, made: str) -> Document:
             outcome=next((one for one in VERDICTS if one in outcomes), "none"),
             sentence=f"{sentence(history)}.",
             chips=tuple(chips),
-            cards=cards({one.title: one.headlines for one in sections}, [LABEL]),
         ),
         made=made,
         sessions=(Facts(LABEL, tuple(_facts(history))),),
@@ -89,7 +87,7 @@ def _section(number: int, group: Sequence[Series]) -> Section:
         title=f"{first.test}, {first.metric}: {group_text(first)}",
         plan_text="",
         points=(),
-        headlines={LABEL: tuple(map(_headline, group[:MOST]))},
+        headlines={},
         judgements=(),
         judged=tuple(line for line in lines if line.outcome != "undecided"),
         remarks=tuple(line for line in lines if line.outcome == "undecided"),
@@ -100,25 +98,6 @@ def _section(number: int, group: Sequence[Series]) -> Section:
         counted=counted(max(len(one.points) for one in group), "session"),
         figures_of="",
         signs=(),
-    )
-
-
-def _headline(series: Series) -> Headline:
-    """The newest figure, and the band of its level."""
-    newest = series.levels[-1]
-    has_noise = series.noise_percent is not None
-    return Headline(
-        name="newest session",
-        metric=series.metric,
-        value=series.points[-1].value,
-        unit=series.unit,
-        kind="",
-        where=" ".join(f"{axis}={value}" for axis, value in series.cell.items()),
-        cell=series.cell,
-        among=frozenset(),
-        definition="of the newest session; ± is the band of its level",
-        spread_percent=100 * (newest.high / newest.value - 1) if has_noise else None,
-        spread="±" if has_noise else "",
     )
 
 
