@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from msgspec.structs import replace
 
@@ -66,6 +66,8 @@ from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store
 
 ByLabel = Mapping[str, Doubts]
+Most = tuple[int | None, int | None]
+"""The most cells in a table of runs, and the most pictures of a section."""
 
 
 def document(
@@ -105,14 +107,16 @@ def session_sections(
     records: Sequence[RunRecord],
     plan: CheckedPlan | None,
     most_cells: int | None = None,
+    most_pictures: int | None = None,
 ) -> tuple[list[Section], FirstScreen]:
     """The sections of some records of one session, and its first screen.
 
-    Their tables of runs have at most so many cells. Raises StoreError.
+    Their tables of runs have at most so many cells, and each section has at most so
+    many pictures. Raises StoreError.
     """
     found = current_records(records)
     (part,) = reported([session], [found], {session.id: plan})
-    sections = [*_sections([part], Reader(store), most_cells)]
+    sections = [*_sections([part], Reader(store), (most_cells, most_pictures))]
     return sections, first_screen([part], sections)
 
 
@@ -132,7 +136,7 @@ def session_cards(store: Store, sessions: Sequence[Session]) -> tuple[Bars, ...]
 def _sections(
     parts: list[Reported],
     reader: Reader,
-    most_cells: int | None = None,
+    most: Most = (None, None),
     with_curves: bool = False,
 ) -> Iterator[Section]:
     """A section for each test, in the order of the plan, or else of the runs.
@@ -143,7 +147,7 @@ def _sections(
     run = (r.asked.test for part in parts for r in part.records)
     titles = dict.fromkeys(chain(planned, run))
     for number, title in enumerate(titles, start=1):
-        made, drawn = _section(number, title, parts, reader, most_cells)
+        made, drawn = _section(number, title, parts, reader, most)
         if with_curves:
             made = replace(made, curves=curves(made.points, drawn, reader))
         yield made
@@ -154,9 +158,10 @@ def _section(
     title: str,
     parts: list[Reported],
     reader: Reader,
-    most_cells: int | None,
+    most: Most,
 ) -> tuple[Section, tuple[ChartSpec, ...]]:
     """With the charts that the plan asks for."""
+    most_cells, most_pictures = most
     test = _test(title, parts)
     runs = _by_label(title, parts, ("run",))
     measured = {r.asked.workload for r in chain.from_iterable(runs.values())}
@@ -170,7 +175,11 @@ def _section(
     notes = tuple(_state_notes(found, len(parts) > 1))
     drawn = tuple(
         replace(one, notes=(*one.notes, *notes))
-        for one in pictures(test, found, reader)
+        for one in islice(pictures(test, found, reader), most_pictures)
+    )
+    others = chain(
+        probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
+        convergence(found, _preparation_points(prepared)),
     )
     section = Section(
         id=f"test-{number}",
@@ -190,11 +199,7 @@ def _section(
         ),
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
-        pictures=(
-            *drawn,
-            *probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
-            *convergence(found, _preparation_points(prepared)),
-        ),
+        pictures=tuple(islice(chain(drawn, others), most_pictures)),
         runs=frame,
         counted=_counted(found, runs),
         figures_of=_figures_of(found),

@@ -65,7 +65,8 @@ def show_records(
     StoreError.
     """
     current = current_records(records)
-    sections, screen = session_sections(store, session, current, plan, MOST_CELLS)
+    most = (MOST_CELLS, None) if tables else (0, min(1, most_charts))
+    sections, screen = session_sections(store, session, current, plan, *most)
     if tables:
         for number, section in enumerate(sections):
             if number:
