@@ -27,7 +27,8 @@ from ioplan.results.report.documents import Document, Facts
 from ioplan.results.report.html.browser import BrowserError, picture
 from ioplan.results.report.html.one_chart import chart_named, chart_page
 from ioplan.results.report.html.page import NO_COVER, cover, page
-from ioplan.results.report.terminal.tables import print_conformance
+from ioplan.results.report.terminal.tables import conformance_blocks
+from ioplan.results.report.writers import terminal
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store, session_now
 
@@ -122,8 +123,9 @@ def _print_conformance(words: list[str], store: str | None) -> int:
             "no test claims conformance with SNIA's specification; a plan or a test "
             'does by its title, for example plan "PTS latency"'
         )
-    for one in found:
-        print_conformance(Terminal(highlight=False), one)
+    console = Terminal(highlight=False)
+    for block in terminal(part for one in found for part in conformance_blocks(one)):
+        console.print(block)
     return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
 
 

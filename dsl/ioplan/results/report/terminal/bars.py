@@ -8,14 +8,25 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from ioplan.core.text import line
 from ioplan.core.units import metric_text
 from ioplan.results.report.documents import FAILED, ChartSpec
 from ioplan.results.report.terminal.axis import axis
-from ioplan.results.report.terminal.parts import Curve, Part, curves
+from ioplan.results.report.terminal.parts import Part, curves
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 LONGEST = 40
 SHORTEST = 8
+
+
+class BarRow(NamedTuple):
+    """A bar by its share of the longest one, and the text of its value."""
+
+    name: str
+    share: float
+    value: str
+    style: str = ""
+    mark: str = ""
 
 
 def bar_text(share: float, width: int) -> str:
@@ -25,53 +36,59 @@ def bar_text(share: float, width: int) -> str:
     return EIGHTHS[-1] * cells + EIGHTHS[part].strip()
 
 
-class ChartBar(NamedTuple):
-    """One bar; the place is written at the first of its bars only."""
+def bar_lines(rows: Sequence[BarRow], width: int, cells: int) -> Iterator[Text]:
+    """A line each, with bars of so many cells; names are cut to the room."""
+    values = max((len(row.value + row.mark) for row in rows), default=0)
+    names = max((len(row.name) for row in rows), default=0)
+    room = min(names, width - values - cells - 2)
+    for row in rows:
+        text = line(row.name)
+        text.truncate(room, overflow="ellipsis", pad=True)
+        text += line(f" {bar_text(row.share, cells):<{cells}} ")
+        yield text + line(row.value, row.style) + line(row.mark, "yellow")
 
-    place: str
-    name: str
-    value: float | None
 
-
-def chart_bars(chart: ChartSpec, part: Part, width: int) -> Text:
+def chart_bars(chart: ChartSpec, part: Part, width: int) -> Iterator[Text]:
     """A bar a row; several at one place of the axis have their names beside them."""
-    rows = list(_chart_bars(chart, curves(chart, part)))
-    unit = chart.frame.column(chart.y).unit
-    values = [row.value for row in rows if row.value is not None]
-    texts = [FAILED if r.value is None else metric_text(r.value, unit) for r in rows]
-    place = max(len(row.place) for row in rows)
-    name = max(len(row.name) for row in rows)
-    room = width - place - name - max(map(len, texts)) - 5
-    longest = max(SHORTEST, min(LONGEST, room))
-    is_log = chart.y_scale == "log" and min(values, default=0.0) > 0
-    lines = [
-        f" {row.place:>{place}} {row.name:<{name}} "
-        f"{bar_text(_share(row.value, values, is_log), longest)} {text}"
-        for row, text in zip(rows, texts, strict=True)
-    ]
-    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
-
-
-def _chart_bars(chart: ChartSpec, group: Sequence[Curve]) -> Iterator[ChartBar]:
-    """Place, name and value, by their place on the axis."""
-    column = chart.frame.column(chart.x)
+    group = curves(chart, part)
     places = sorted({x for curve in group for x in curve.xs})
-    x_axis = axis(column, "linear", places or [0.0], zero=False)
+    x, unit = chart.frame.column(chart.x), chart.frame.column(chart.y).unit
+    x_axis = axis(x, "linear", places or [0.0], zero=False)
+    names, values = [], []
     for place in places:
         text = x_axis.text(place)
         for curve in group:
-            for x, value in curve.points:
-                if x == place:
-                    yield ChartBar(text, curve.name, value)
-                    text = ""
+            for _, value in (point for point in curve.points if point[0] == place):
+                names.append((text, curve.name))
+                values.append(value)
+                text = ""
+    widths = [max(map(len, column)) for column in zip(*names, strict=True)]
+    scale = Scale(values, chart.y_scale == "log")
+    rows = [
+        BarRow(
+            f" {place:>{widths[0]}} {name:<{widths[1]}}",
+            scale.share(value),
+            FAILED if value is None else metric_text(value, unit),
+        )
+        for (place, name), value in zip(names, values, strict=True)
+    ]
+    room = width - sum(widths) - max(len(row.value) for row in rows) - 5
+    return bar_lines(rows, width, max(SHORTEST, min(LONGEST, room)))
 
 
-def _share(value: float | None, values: Sequence[float], is_log: bool) -> float:
-    """Its share of the largest; on a logarithmic axis, above a power of ten."""
-    top = max(values, default=0.0)
-    if value is None or top <= 0:
-        return 0.0
-    if not is_log:
-        return value / top
-    foot = floor(log10(min(values)) - 0.05)
-    return (log10(value) - foot) / (log10(top) - foot)
+class Scale:
+    """Shares of the largest value; on a logarithmic axis, above a power of ten."""
+
+    def __init__(self, values: Sequence[float | None], is_log: bool = False) -> None:
+        known = [value for value in values if value is not None]
+        self.top, self.foot = max(known, default=0.0), 0
+        self.is_log = is_log and min(known, default=0.0) > 0
+        if self.is_log:
+            self.foot = floor(log10(min(known)) - 0.05)
+
+    def share(self, value: float | None) -> float:
+        if value is None or self.top <= 0:
+            return 0.0
+        if not self.is_log:
+            return value / self.top
+        return (log10(value) - self.foot) / (log10(self.top) - self.foot)

@@ -15,7 +15,7 @@ from ioplan.records.record import RunRecord
 from ioplan.results.report.blocks import Bar, Bars, Text
 from ioplan.results.report.documents import FirstScreen, Section
 from ioplan.results.report.sentences import found_at
-from ioplan.results.report.terminal.bars import bar_text
+from ioplan.results.report.terminal.bars import BarRow, Scale, bar_lines
 from ioplan.results.report.verdicts import NUMBER, unsteady_text
 
 CELLS = 24
@@ -83,37 +83,27 @@ def _names(cards: Sequence[Bars], test: str, room: int) -> list[str]:
 
 
 def _print_rows(console: Console, rows: Sequence[Row]) -> None:
-    """Bold is the best of several, or else each value; names are cut to the room."""
-    texts = [_value_text(bar, card) for _, bar, card in rows]
-    value_width = max(map(len, texts), default=0)
-    longest = max((len(name) for name, *_ in rows), default=0)
-    room = min(longest, console.width - value_width - CELLS - len("   ▲ "))
-    for (name, bar, card), value in zip(rows, texts, strict=True):
-        text = line(name)
-        text.truncate(room, overflow="ellipsis", pad=True)
-        drawn = bar_text(_share(bar, card.unit, rows), CELLS)
+    """Bold is the best of several, or else each value to rely on."""
+    units = {card.unit for *_, card in rows}
+    scales = {u: Scale([b.value for _, b, c in rows if c.unit == u]) for u in units}
+    drawn = []
+    for name, bar, card in rows:
+        is_bare = bar.value is not None and card.unit == "1/s"
         is_firm = bar.is_firm or bar.value is None
         is_bold = bar.is_best or (is_firm and len(card.bars) == 1)
-        text = line("  ") + text + line(f" {drawn:<{CELLS}} ")
-        text += line(value, "bold" if is_bold else "")
-        text += line("" if is_firm else f" {MARK}", "yellow")
-        limit = f"  {card.limit_text}" if len(card.bars) == 1 else ""
-        limit = limit.rstrip()
-        fits = len(text) + len(limit) <= console.width
-        console.print(text + line(limit, "dim") if fits else text)
-        if not fits:
+        value = f"{bar.text} IOPS" if is_bare else bar.text
+        share = scales[card.unit].share(bar.value)
+        style, mark = "bold" if is_bold else "", "" if is_firm else f" {MARK}"
+        drawn.append(BarRow(f"  {name}", share, value, style, mark))
+    lines = bar_lines(drawn, console.width, CELLS)
+    for text, (_, _, card) in zip(lines, rows, strict=True):
+        limit = (
+            f"  {card.limit_text}" if card.limit_text and len(card.bars) == 1 else ""
+        )
+        is_below = len(text) + len(limit) > console.width
+        console.print(text if is_below else text + line(limit, "dim"))
+        if is_below:
             console.print(line(f"  {limit}", "dim"))
-
-
-def _value_text(bar: Bar, card: Bars) -> str:
-    is_bare = bar.value is not None and card.unit == "1/s"
-    return f"{bar.text} IOPS" if is_bare else bar.text
-
-
-def _share(bar: Bar, unit: str, rows: Sequence[Row]) -> float:
-    values = (other.value or 0.0 for _, other, card in rows if card.unit == unit)
-    longest = max(values, default=0.0)
-    return (bar.value or 0.0) / longest if longest else 0.0
 
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -35,6 +35,7 @@ from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts
 from ioplan.results.report.terminal.plot import HEIGHT, plots
 from ioplan.results.report.terminal.sparkline import sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table
+from ioplan.results.report.writers import terminal
 from ioplan.results.store.store import Store
 
 STYLES = {
@@ -134,7 +135,7 @@ def _print_steady(console: Console, runs: Sequence[RunRecord]) -> None:
     steady, rounds = judged[-1].steady, judged[-1].asked.round
     assert steady
     if rounds:
-        console.print(steady_table(runs))
+        console.print(*terminal([steady_table(runs)]))
     console.print(
         line(steady_verdict(steady, rounds) if rounds else steady_line(steady))
     )
@@ -175,6 +176,6 @@ def _drawn(
     elif chart.kind == "latencies":
         yield density(chart, part, console.width, colored)
     elif chart.kind == "bars" or len({row[chart.x] for row in part.rows}) < 2:
-        yield chart_bars(chart, part, console.width)
+        yield Text("\n").join(chart_bars(chart, part, console.width))
     else:
         yield from plots(chart, part, console.width, colored, height)

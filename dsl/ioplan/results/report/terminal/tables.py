@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from ioplan.core.text import aligned, fits, flush_right, line
 from ioplan.core.units import metric_text, told_apart
 from ioplan.records.record import RunRecord, Steady
+from ioplan.results.report.blocks import Table, Text, Tone
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
-from ioplan.results.report.conformance.conformance import ORDER, Conformance, Row
+from ioplan.results.report.conformance.conformance import ORDER, Conformance
 from ioplan.results.report.documents import (
     AGAINST,
     DOUBTED,
@@ -34,81 +35,67 @@ SOUGHT = (FOUND, BEYOND_IT)
 FIGURES = {
     "iops": "IOPS",
     "bandwidth": "throughput",
-    "mean": "mean",
-    "p99": "p99",
-    "p99.9": "p99.9",
-    "max": "max",
-    "verified": "verified",
+    **{name: name for name in ("mean", "p99", "p99.9", "max", "verified")},
 }
 """Columns of `run_frame` that have room, under short names."""
 LEFT_OUT = ("max", "p99.9", "bandwidth", "mean")
 """Columns that are left out where there is no room, the first ones first."""
 PLACES = ("scope", "rounds")
-Cells = dict[str, Value]
+
+Row = dict[str, Value]
 
 
 def run_table(
     frame: Frame, axes: Sequence[str], sparks: Sequence[str], console: Console
-) -> Table:
+) -> RichTable:
     """The rows of `run_frame` in as many columns as there is room for.
 
     `axes` are the plan's names of its first columns, `sparks` the runs over time, one
     for each row that is printed.
     """
-    rows = list(islice(frame.records(), len(sparks)))
-    for table in _narrower(frame, axes, rows, sparks):
+    for table in _narrower(frame, axes, sparks):
         if fits(table, console):
             break
     return table
 
 
 def _narrower(
-    frame: Frame,
-    axes: Sequence[str],
-    rows: Sequence[Cells],
-    sparks: Sequence[str],
-) -> Iterator[Table]:
+    frame: Frame, axes: Sequence[str], sparks: Sequence[str]
+) -> Iterator[RichTable]:
     """Without the runs over time, without blanks, and with fewer and fewer columns."""
-    columns = list(_figure_columns(frame))
+    rows = list(islice(frame.records(), len(sparks)))
+    by_key = {column.key: column for column in frame.columns}
+    titles = {key: by_key[key].title for key in SOUGHT if key in by_key} | FIGURES
+    columns = {title: by_key[key] for key, title in titles.items() if key in by_key}
+    places = dict(zip(by_key, axes, strict=False))
+    places |= {key: key for key in PLACES if key in by_key}
     if any(sparks):
-        yield _run_table(frame, axes, rows, columns, sparks)
-    yield _run_table(frame, axes, rows, columns)
-    yield _run_table(frame, axes, rows, columns, is_tight=True)
+        yield _run_table(rows, places, columns, sparks)
+    yield _run_table(rows, places, columns)
+    yield _run_table(rows, places, columns, is_tight=True)
     for count in range(len(LEFT_OUT) + 1):
-        few = [pair for pair in columns if pair[1].key not in LEFT_OUT[:count]]
-        yield _run_table(frame, axes, rows, few, is_tight=True, is_aligned=False)
-
-
-def _figure_columns(frame: Frame) -> Iterator[tuple[str, Column]]:
-    """The columns with their headings: what a search found, then figures."""
-    columns = {column.key: column for column in frame.columns}
-    names = {key: columns[key].title for key in SOUGHT if key in columns} | FIGURES
-    yield from ((name, columns[key]) for key, name in names.items() if key in columns)
+        few = {t: c for t, c in columns.items() if c.key not in LEFT_OUT[:count]}
+        yield _run_table(rows, places, few, is_tight=True, is_aligned=False)
 
 
 def _run_table(
-    frame: Frame,
-    axes: Sequence[str],
-    rows: Sequence[Cells],
-    columns: Sequence[tuple[str, Column]],
+    rows: Sequence[Row],
+    places: dict[str, str],
+    columns: dict[str, Column],
     sparks: Sequence[str] = (),
     is_tight: bool = False,
     is_aligned: bool = True,
-) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    if is_tight:
-        table.padding = TIGHT
-    keys = [column.key for column in frame.columns]
-    places = dict(zip(keys, axes, strict=False))
-    places |= {key: key for key in PLACES if key in keys}
+) -> RichTable:
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.padding = TIGHT if is_tight else table.padding
     for name in places.values():
         table.add_column(line(name), justify="right", overflow="fold")
-    texts = [_figure_texts(row, [column for _, column in columns]) for row in rows]
+    texts = [_figure_texts(row, list(columns.values())) for row in rows]
     align = aligned if is_aligned else flush_right
     figures = [align(column) for column in zip(*texts, strict=True)]
-    for (name, _), column_texts in zip(columns, figures, strict=True):
+    for title, column in zip(columns, figures, strict=True):
         # from the left, as blanks at the right end would be lost
-        table.add_column(name.rjust(max(map(len, column_texts))), no_wrap=True)
+        table.add_column(title.rjust(max(map(len, column))), no_wrap=True)
     if sparks:
         table.add_column("in time", no_wrap=True)
     for number, row in enumerate(rows):
@@ -118,7 +105,7 @@ def _run_table(
     return table
 
 
-def _figure_texts(row: Cells, columns: Sequence[Column]) -> list[str]:
+def _figure_texts(row: Row, columns: Sequence[Column]) -> list[str]:
     """Figures, the first of them with the mark of what failed."""
     texts = [_text(row[column.key], column) for column in columns]
     status = row.get(STATUS.key, "ok")
@@ -143,18 +130,12 @@ def steady_table(runs: Sequence[RunRecord]) -> Table:
     """The tracked cell round by round: its value, and the window that ends there."""
     by_round = {run.asked.round: run.steady for run in runs if run.steady}
     first = next(iter(by_round.values()))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in (
-        "round",
-        first.metric,
-        f"range (limit {first.range_limit_percent:g} %)",
-        f"slope (limit {first.slope_limit_percent:g} %)",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("why not yet", overflow="fold")
-    for number, steady in list(by_round.items())[-MOST_ROUNDS:]:
-        table.add_row(str(number), *_assessment(steady))
-    return table
+    spread = f"range (limit {first.range_limit_percent:g} %)"
+    slope = f"slope (limit {first.slope_limit_percent:g} %)"
+    rows = [(str(n), *_assessment(one)) for n, one in by_round.items()][-MOST_ROUNDS:]
+    headings = "round", first.metric, spread, slope, "why not yet"
+    texts = tuple(tuple(map(Text, row)) for row in rows)
+    return Table("", headings, texts, frozenset(range(4)))
 
 
 def _assessment(steady: Steady) -> tuple[str, str, str, str]:
@@ -172,24 +153,18 @@ def _assessment(steady: Steady) -> tuple[str, str, str, str]:
 
 # Clause by clause: what deviates from a specification first.
 
-COLORS = {"deviates": "red", "not recorded": "yellow", "done": "green"}
+TONES: dict[str, Tone] = {"deviates": "bad", "not recorded": "warning", "done": "good"}
 
 
-def print_conformance(console: Console, session: Conformance) -> None:
+def conformance_blocks(session: Conformance) -> tuple[Text, Table]:
     """A row a clause, with the reason of what was not done."""
+    rows = []
+    for row in sorted(session.rows, key=lambda row: ORDER.index(row.finding.outcome)):
+        outcome, done = row.finding.outcome, row.finding.what
+        why = row.finding.why if outcome != "done" else ""
+        done = "; ".join(filter(None, (done, why)))
+        texts = Text(row.clause.name), Text(row.clause.asks), Text(done)
+        rows.append((Text(outcome, TONES[outcome]), *texts))
     title = f"{session.title}, {session.label}: {session.summary}"
-    console.print(line(title, "bold"))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("clause", "is asked", "was done"):
-        table.add_column(heading, overflow="fold")
-    for row in _gravest_first(session.rows):
-        outcome, why = row.finding.outcome, row.finding.why
-        name = line(row.clause.name).append("\n").append(outcome, COLORS[outcome])
-        texts = (row.finding.what, why if outcome != "done" else "")
-        done = "; ".join(filter(None, texts))
-        table.add_row(name, line(row.clause.asks), line(done))
-    console.print(table)
-
-
-def _gravest_first(rows: Iterable[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: ORDER.index(row.finding.outcome))
+    headings = "", "clause", "is asked", "was done"
+    return Text(title, "strong"), Table("", headings, tuple(rows))
