@@ -222,7 +222,7 @@ def rows_and_records(store_path: Path) -> tuple[Rows, list[RunRecord]]:
     with Store.open(store_path) as store:
         session = store.session("last")
         records = list(store.records(session.id))
-        found = list(session_sections(store, session, records, plan_of(session)))
+        found, _ = session_sections(store, session, records, plan_of(session))
         rows = {one.title: list(one.runs.records()) for one in found}
         first = rows["Streams"][3]
         figure = Reader(store).figure(parse_metric("log.write.iops", ["log"]), records)
