@@ -81,7 +81,8 @@ def test_a_killed_or_missing_baseline_is_none(store_path: Path, tmp_path: Path) 
     """A verdict shows the limit, the baseline and its session."""
     mine = based(tmp_path, "256MiB")
     run = ("run", plan_file(tmp_path, BASED), "--backend", "sim", "--create", "256MiB")
-    shown = " ".join(ioplan(*run, "--baseline", "last").out.split())
+    assert ioplan(*run, "--baseline", "last").code == 0
+    shown = " ".join(ioplan("show", "--tables").out.split())
     assert re.search(rf"limit [\d.]+, baseline [\d.k]+ in session {mine}", shown)
     for key in ("last@/no/where", "drive:NONE", "nothing"):
         done = ioplan(*run, "--baseline", key)
