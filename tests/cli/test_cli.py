@@ -67,7 +67,7 @@ def test_show_has_a_screen_of_charts_and_headlines(reads: Path) -> None:
     """Of 80 columns and 50 lines, with the first chart of a test; not its table."""
     succeed("run", reads, *SIM, "--quiet")
     done = succeed("show")
-    assert "Sweep: IOPS by queue depth" in done.out and " p99.9 " not in done.out
+    assert "\nSweep: Latency against load\n" in done.out and " p99.9 " not in done.out
     assert len(done.out.splitlines()) <= 50 and narrow(done)
     assert done.out.splitlines()[-1].startswith("all figures: ioplan show 2")
 

@@ -28,7 +28,7 @@ from ioplan.results.exports.export import export
 from ioplan.results.exports.tabular import WRITERS
 from ioplan.results.report.build import session_cards
 from ioplan.results.report.terminal.cards import print_cards
-from ioplan.results.report.terminal.figures import During, show_during, show_figures
+from ioplan.results.report.terminal.figures import During, show_figures
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import how_measured
@@ -189,13 +189,11 @@ def _print_session(
     )
     if words := words_text(session):
         console.print(words, markup=False)
-    if metrics:
+    if metrics or during is not None:
         try:
             show_figures(console, store, records, metrics, during)
         except MetricError as error:
             raise UsageError(f"--metric: {error}") from None
-    elif during is not None:
-        show_during(console, store, records, during)
     else:
         show_records(console, store, session, records, plan, tables)
 

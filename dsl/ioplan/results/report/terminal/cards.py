@@ -45,15 +45,23 @@ def print_headlines(
     """
     for link, title in tests.items():
         group = [card for card in cards if card.link == link]
-        names = _names(group, title, console.width - NARROW)
-        rows = [
-            (name, bar, card)
-            for name, card in zip(names, group, strict=True)
-            for bar in card.bars
-        ]
+        names = [_name(card, title) for card in group]
+        if max(map(len, names), default=0) > console.width - NARROW:
+            names = [_name(card, title, is_short=True) for card in group]
+        pairs = zip(names, group, strict=True)
+        rows = [(name, bar, card) for name, card in pairs for bar in card.bars]
         console.print(line(title, "bold"))
         _print_rows(console, rows)
         _print_wrapped(console, list(_notes(rows)) if rows else ["  no figure"], "dim")
+
+
+def _name(card: Bars, test: str, is_short: bool = False) -> str:
+    """`4 KiB p99 latency, random reads, QD 1`; short, without the size."""
+    place = card.title.removeprefix(test).removeprefix(", ")
+    *size, quantity, _ = card.caption.split(SEPARATOR)
+    if is_short:
+        size, quantity = [], quantity.replace("mean latency", "mean")
+    return ", ".join(filter(None, (" ".join((*size, quantity)), place)))
 
 
 def print_cards(
@@ -68,18 +76,6 @@ def print_cards(
         more = f"and {folded} more: --tables" if folded else ""
         texts = filter(None, (more, card.limit_text, *card.notes))
         _print_wrapped(console, (f"  {text}" for text in texts), "dim")
-
-
-def _names(cards: Sequence[Bars], test: str, room: int) -> list[str]:
-    """`4 KiB p99 latency, random reads, QD 1`; without the size if it has no room."""
-    names, short = [], []
-    for card in cards:
-        place = card.title.removeprefix(test).removeprefix(", ")
-        *size, quantity, _ = card.caption.split(SEPARATOR)
-        what = " ".join((*size, quantity)), quantity.replace("mean latency", "mean")
-        names.append(", ".join(filter(None, (what[0], place))))
-        short.append(", ".join(filter(None, (what[1], place))))
-    return names if max(map(len, names), default=0) <= room else short
 
 
 def _print_rows(console: Console, rows: Sequence[Row]) -> None:
@@ -97,13 +93,12 @@ def _print_rows(console: Console, rows: Sequence[Row]) -> None:
         drawn.append(BarRow(f"  {name}", share, value, style, mark))
     lines = bar_lines(drawn, console.width, CELLS)
     for text, (_, _, card) in zip(lines, rows, strict=True):
-        limit = (
-            f"  {card.limit_text}" if card.limit_text and len(card.bars) == 1 else ""
-        )
-        is_below = len(text) + len(limit) > console.width
-        console.print(text if is_below else text + line(limit, "dim"))
-        if is_below:
-            console.print(line(f"  {limit}", "dim"))
+        limit = line(f"  {card.limit_text}" * (len(card.bars) == 1), "dim")
+        limit.rstrip()
+        fits = len(text) + len(limit) <= console.width
+        console.print(text + limit if fits else text)
+        if not fits:
+            console.print(line("  ") + limit)
 
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -36,10 +36,7 @@ class During(Struct, frozen=True):
         return f"{begin} to {end}"
 
     def of(self, store: Store, run: RunRecord) -> Stretch | None:
-        """That part of a run; none where it has no intervals then.
-
-        Raises StoreError and IntervalsDamaged.
-        """
+        """That part of a run; none where it has no intervals then."""
         counts = IntervalCounts(store.intervals(run.session, run.seq))
         streams = run.asked.job.streams
         return stretch(counts, self.begin_ns, self.end_ns, streams)
@@ -56,31 +53,46 @@ class StretchReader(Reader):
         return [self.stretches[record.seq].sample for record in records]
 
 
-def show_during(
-    console: Console, store: Store, records: Sequence[RunRecord], during: During
+def show_figures(
+    console: Console,
+    store: Store,
+    records: Sequence[RunRecord],
+    names: Sequence[str],
+    during: During | None,
 ) -> None:
-    """Print a table for each test, and which runs have no intervals then.
+    """Print a line for each figure of each cell; without names, a table of each test.
 
-    Raises StoreError and IntervalsDamaged.
+    Raises MetricError, StoreError and IntervalsDamaged.
     """
-    for runs in _tests(console, records):
-        parts = {run.seq: part for run in runs if (part := during.of(store, run))}
-        measured = [_as_run(run, parts[run.seq]) for run in runs if run.seq in parts]
-        if measured:
-            cells = points({"": measured})[:MOST_CELLS]
-            frame = run_frame(cells, StretchReader(store, parts))
-            rows = [""] * sum(len(table_rows(cell)) for cell in cells)
-            console.print(run_table(frame, axes_of(cells), rows, console))
-        for text in _notes(runs, parts, during):
-            console.print(line(text, style="dim"))
-
-
-def _tests(console: Console, records: Sequence[RunRecord]) -> Iterator[list[RunRecord]]:
-    """The runs of each test, below its title."""
-    runs = [r for r in current_records(records) if r.asked.kind == "run"]
-    for title in dict.fromkeys(run.asked.test for run in runs):
+    all_runs = [r for r in current_records(records) if r.asked.kind == "run"]
+    for title in dict.fromkeys(run.asked.test for run in all_runs):
         console.rule(line(title, style="bold"), align="left", characters="─")
-        yield [run for run in runs if run.asked.test == title]
+        runs = [run for run in all_runs if run.asked.test == title]
+        for text in _lines(store, runs, names, during) if names else ():
+            console.print(line(text), soft_wrap=True)
+        if during and not names:
+            _print_table(console, store, runs, during)
+
+
+def _print_table(
+    console: Console, store: Store, runs: Sequence[RunRecord], during: During
+) -> None:
+    """A row a cell, and which intervals of which runs they are: whole ones."""
+    parts = {run.seq: part for run in runs if (part := during.of(store, run))}
+    measured = [_as_run(run, parts[run.seq]) for run in runs if run.seq in parts]
+    if cells := points({"": measured})[:MOST_CELLS]:
+        frame = run_frame(cells, StretchReader(store, parts))
+        rows = [""] * sum(len(table_rows(cell)) for cell in cells)
+        console.print(run_table(frame, axes_of(cells), rows, console))
+    covered = {(During(p.begin_ns, p.end_ns), p.intervals) for p in parts.values()}
+    for time, intervals in sorted(covered, key=str):
+        text = f"of {time} of the run, {counted(intervals, 'whole interval')}"
+        console.print(line(text, "dim"))
+    if missing := [run for run in runs if run.seq not in parts]:
+        longest = time_text(max(run.run_s for run in missing))
+        without = f"{counted(len(missing), 'run')} without intervals"
+        text = f"{without} that begin in {during} (the longest took {longest})"
+        console.print(line(text, "dim"))
 
 
 def _as_run(run: RunRecord, part: Stretch) -> RunRecord:
@@ -91,56 +103,26 @@ def _as_run(run: RunRecord, part: Stretch) -> RunRecord:
     return run.model_copy(update=figures | absent)
 
 
-def _notes(
-    runs: Sequence[RunRecord], parts: dict[int, Stretch], during: During
-) -> Iterator[str]:
-    """Which intervals the figures are of: whole ones."""
-    covered = {(During(p.begin_ns, p.end_ns), p.intervals) for p in parts.values()}
-    for time, intervals in sorted(covered, key=str):
-        yield f"of {time} of the run, {counted(intervals, 'whole interval')}"
-    if missing := [run for run in runs if run.seq not in parts]:
-        longest = time_text(max(run.run_s for run in missing))
-        yield (
-            f"{counted(len(missing), 'run')} without intervals that begin in {during} "
-            f"(the longest took {longest})"
-        )
-
-
-def show_figures(
-    console: Console,
+def _lines(
     store: Store,
-    records: Sequence[RunRecord],
+    runs: Sequence[RunRecord],
     names: Sequence[str],
     during: During | None,
-) -> None:
-    """Print a line for each figure of each cell.
-
-    Raises MetricError, StoreError and IntervalsDamaged.
-    """
-    for runs in _tests(console, records):
-        streams = {stream.name for run in runs for stream in run.streams}
-        steps = {run.asked.name for run in runs if run.asked.name}
-        metrics = [parse_metric(name, streams, steps) for name in names]
-        cells = points({"": runs})
-        for cell in cells:
-            axes = (
-                f"{axis} {cell.dimensions.get(axis, '')}" for axis in axes_of(cells)
-            )
-            place = ", ".join(axes)
-            for metric in metrics:
-                text = _figure_text(store, cell, metric, during)
-                text = f"{f'{place}: ' if place else ''}{metric}: {text}"
-                console.print(line(text), soft_wrap=True)
-
-
-def _figure_text(
-    store: Store, cell: Point, metric: Metric, during: During | None
-) -> str:
-    stated = _figure(store, cell, metric, during)
-    text = stated.figure.why or "–"
-    if stated.figure.value is not None:
-        text = metric_text(stated.figure.value, unit_of(metric))
-    return f"{text} ({stated.definition})" if stated.definition else text
+) -> Iterator[str]:
+    streams = {stream.name for run in runs for stream in run.streams}
+    steps = {run.asked.name for run in runs if run.asked.name}
+    metrics = [parse_metric(name, streams, steps) for name in names]
+    cells = points({"": runs})
+    axes = axes_of(cells)
+    for cell in cells:
+        place = ", ".join(f"{axis} {cell.dimensions.get(axis, '')}" for axis in axes)
+        for metric in metrics:
+            stated = _figure(store, cell, metric, during)
+            text = stated.figure.why or "–"
+            if stated.figure.value is not None:
+                text = metric_text(stated.figure.value, unit_of(metric))
+            definition = f" ({stated.definition})" if stated.definition else ""
+            yield f"{f'{place}: ' if place else ''}{metric}: {text}{definition}"
 
 
 def _figure(store: Store, cell: Point, metric: Metric, during: During | None) -> Stated:

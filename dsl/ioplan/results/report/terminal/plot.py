@@ -37,7 +37,6 @@ CONVERGENCE = SPREAD | {("fit", "fit2"): "·"}
 LINES = {"probes": {("limit", "limit"): "─"}, "convergence": CONVERGENCE}
 LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
 EVENT = "┊"
-CORNERS = "└", "┘"
 
 Points = Sequence[tuple[float, float | None]]
 
@@ -86,12 +85,16 @@ class Canvas(Struct, frozen=True):
             side = "left" if 2 * x.at(across) < x.at(x.low) + x.at(x.high) else "right"
             plotext.text(text, x.at(across), y.at(up), alignment=side)
 
+    @property
+    def left(self) -> int:
+        """Columns before the plot: the longest tick, and the frame."""
+        return max(len(text) for _, text in y_ticks(self.y)) + 1
+
     def lines(self, values: Sequence[float]) -> list[Text]:
         """The plot with its ticks; `values` are those across."""
         marks = y_ticks(self.y)
         plotext.yticks([at for at, _ in marks], [text for _, text in marks])
-        room = self.width - max(len(text) for _, text in marks) - 3
-        ticks = x_ticks(self.x, values, room)
+        ticks = x_ticks(self.x, values, self.width - self.left - 2)
         plotext.xticks([at for at, _ in ticks], [text for _, text in ticks])
         text = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
         return list(text.split("\n"))
@@ -162,8 +165,10 @@ def _plot(
             if y is None:  # on the axis, where no value is read
                 canvas.draw([(x, canvas.y.low)], FAILED, is_line=False)
     lines = canvas.lines([x for curve, _ in styled for x in curve.xs])
-    lines = [*_phases(chart, lines, canvas.x), *lines]
-    lines += _legend(chart, styled, canvas.width)
+    begin, room = canvas.x.low, canvas.width - canvas.left - 1
+    per_x = room / (canvas.x.high - begin)
+    phases = phase_lines(chart, canvas.left, room, lambda v: (v - begin) * per_x)
+    lines = [*phases, *lines, *_legend(chart, styled, canvas.width)]
     for line in lines:
         line.rstrip()
     return lines
@@ -201,17 +206,6 @@ def _draw_overlays(chart: ChartSpec, part: Part, canvas: Canvas) -> None:
         if row[chart.y] is None:
             at = float(row[chart.x] or 0)
             canvas.draw([(at, canvas.y.low), (at, canvas.y.high)], EVENT)
-
-
-def _phases(chart: ChartSpec, lines: Sequence[Text], x: Axis) -> list[Text]:
-    """Above the plot, whose frame shows where it is."""
-    below = next((line.plain for line in lines if CORNERS[0] in line.plain), "")
-    left = below.find(CORNERS[0]) + 1
-    width = below.find(CORNERS[1]) - left
-    if width < 1:
-        return []
-    per_column = (x.high - x.low) / width
-    return phase_lines(chart, left, width, lambda v: (v - x.low) / per_column)
 
 
 def _legend(

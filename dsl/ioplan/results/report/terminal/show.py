@@ -68,77 +68,70 @@ def show_records(
     current = current_records(records)
     most = (MOST_CELLS, None) if tables else (0, min(1, most_charts))
     sections, screen = session_sections(store, session, current, plan, *most)
-    if tables:
-        for number, section in enumerate(sections):
-            if number:
-                console.print()
-            runs = [r for r in current if r.asked.test == section.title]
-            _print_test(console, store, section, runs)
-    else:
-        for section in [one for one in sections if one.pictures][:most_charts]:
-            first = section.pictures[0]
-            console.print(Group(*drawn(first, console, f"{section.title}: ", LOW)))
+    for section in sections if tables else ():
+        _print_title(console, section.title)
+        runs = [record for record in current if record.asked.test == section.title]
+        console.print(Group(*_test(console, store, section, runs), Text()))
+    pictured = [one for one in sections if one.pictures and not tables]
+    for section in pictured[:most_charts]:
+        chart = drawn(section.pictures[0], console, f"{section.title}: ", LOW)
+        console.print(Group(*chart))
     if sections:
-        console.print()
+        console.print(*[""] * (not tables))
         _print_title(console, f"Headlines{screen.badge and f', {screen.badge}'}")
         titles = {section.id: section.title for section in sections}
         print_headlines(console, screen.cards, titles)
         console.print()
-    print_known(console, screen, sections, current, None if tables else MOST_LINES)
+    most_lines = None if tables else MOST_LINES
+    print_known(console, screen, sections, current, most_lines)
 
 
 def _print_title(console: Console, title: str) -> None:
     console.rule(line(title, style="bold"), align="left", characters="─")
 
 
-def _print_test(
+def _test(
     console: Console, store: Store, section: Section, records: Sequence[RunRecord]
-) -> None:
+) -> Iterator[RenderableType]:
     """Its preparations, table, verdicts, and charts."""
-    _print_title(console, section.title)
-    for record in records:
-        if record.asked.kind == "prepare":
-            console.print(line(prepare_line(record), style="dim"))
-    if section.runs.rows:
-        _print_runs(console, store, section)
     runs = [record for record in records if record.asked.kind == "run"]
-    for text in (*section.answers, *(found_at(run) for run in runs if run.found)):
-        console.print(line(text, style="dim"))
-    _print_steady(console, runs)
+    prepared = [record for record in records if record.asked.kind == "prepare"]
+    yield from (line(prepare_line(record), "dim") for record in prepared)
+    legend = []
+    if section.runs.rows:
+        yield _run_table(console, store, section)
+        legend = [section.figures_of, *section.signs]
+        if (more := len(section.points) - MOST_CELLS) > 0:
+            legend.append(f"… and {counted(more, 'cell')} more: ioplan export")
+    notes = (*legend, *section.answers, *(found_at(run) for run in runs if run.found))
+    yield from (line(text, "dim") for text in notes if text)
+    yield from _steady(runs)
     remarks = [one for one in section.remarks if not one.text.startswith(ONCE)]
     verdicts = [Judged(*pair) for pair in verdict_lines(section.judgements)]
     for remark in (*remarks, *verdicts):
-        console.print(line(remark.text, style=STYLES.get(remark.outcome, "")))
+        yield line(remark.text, STYLES.get(remark.outcome, ""))
     for chart in section.pictures:
-        console.print(Group(*drawn(chart, console)))
+        yield from drawn(chart, console)
 
 
-def _print_runs(console: Console, store: Store, section: Section) -> None:
-    """A row a cell, and what its signs mean."""
+def _run_table(console: Console, store: Store, section: Section) -> RenderableType:
+    """A row a cell, with the IOPS of its runs over time."""
     points, sparks = section.points[:MOST_CELLS], []
     for point in points:  # in the first of its rows: the runs that count, in order
         details = (store.detail(run.session, run.seq) for run in point.counted)
         intervals = [one for detail in details for one in detail.series]
         sparks += [sparkline(intervals), *[""] * (len(table_rows(point)) - 1)]
-    console.print(run_table(section.runs, axes_of(points), sparks, console))
-    legend = [section.figures_of, *section.signs]
-    if (more := len(section.points) - MOST_CELLS) > 0:
-        legend.append(f"… and {counted(more, 'cell')} more: ioplan export")
-    for text in filter(None, legend):
-        console.print(line(text, style="dim"))
+    return run_table(section.runs, axes_of(points), sparks, console)
 
 
-def _print_steady(console: Console, runs: Sequence[RunRecord]) -> None:
-    judged = [run for run in runs if run.steady]
-    if not judged:
-        return
-    steady, rounds = judged[-1].steady, judged[-1].asked.round
-    assert steady
-    if rounds:
-        console.print(*terminal([steady_table(runs)]))
-    console.print(
-        line(steady_verdict(steady, rounds) if rounds else steady_line(steady))
-    )
+def _steady(runs: Sequence[RunRecord]) -> Iterator[RenderableType]:
+    """How the rounds, or the last run, became steady."""
+    judged = [(run.steady, run.asked.round) for run in runs if run.steady]
+    if judged and judged[-1][1]:
+        yield from terminal([steady_table(runs)])
+        yield line(steady_verdict(*judged[-1]))
+    elif judged:
+        yield line(steady_line(judged[-1][0]))
 
 
 def drawn(
@@ -146,22 +139,20 @@ def drawn(
 ) -> Iterator[RenderableType]:
     """A chart: its title, its parts, its notes."""
     yield Text()
-    yield line(f"{title}{chart.title}", style="bold")
+    yield line(f"{title}{chart.title}", "bold")
     every = parts(chart)
-    if not every:
-        yield line("nothing to draw", style="dim")
+    notes = [*["nothing to draw"] * (not every), *chart.notes]
     for part in every[:MOST_PARTS]:
         if part.name:
-            yield line(part.name, style="italic")
+            yield line(part.name, "italic")
         yield from _drawn(chart, part, console, height)
-    if len(every) > MOST_PARTS:
-        more = counted(len(every) - MOST_PARTS, "part")
-        yield line(f"… and {more} more: ioplan report", style="dim")
     if chart.phases:
         names = chart.phases.column("phase").order
-        yield line(f"phases: {', '.join(names)}", style="dim")
-    for note in chart.notes:
-        yield line(note, style="dim")
+        notes.insert(0, f"phases: {', '.join(names)}")
+    if len(every) > MOST_PARTS:
+        more = counted(len(every) - MOST_PARTS, "part")
+        notes.insert(0, f"… and {more} more: ioplan report")
+    yield from (line(note, "dim") for note in notes)
 
 
 def _drawn(
@@ -176,6 +167,6 @@ def _drawn(
     elif chart.kind == "latencies":
         yield density(chart, part, console.width, colored)
     elif chart.kind == "bars" or len({row[chart.x] for row in part.rows}) < 2:
-        yield Text("\n").join(chart_bars(chart, part, console.width))
+        yield from chart_bars(chart, part, console.width)
     else:
         yield from plots(chart, part, console.width, colored, height)
