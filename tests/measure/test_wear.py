@@ -153,7 +153,8 @@ def test_plans_ask_for_it(tmp_path: Path, store_path: Path) -> None:
     plan, target = plan_file(tmp_path, PLAN), tmp_path / "scratch"
     asked = ("--backend", "sim", "--create", "1GiB", "--target", target)
     out = ioplan("run", plan, *asked).out
-    assert ", WAF 1.00" in out and "held: expect waf > 1.2" in out
+    tables = ioplan("show", "--tables").out
+    assert ", WAF 1.00" in tables and "held: expect waf > 1.2" in tables
     assert "failed: expect media_written < 100MB: " in out.replace("\n", " ")
     assert "undecided: expect waf < 2: – (nothing was written)" in out
     with Store.open(store_path) as store:

@@ -218,7 +218,7 @@ def test_throughput_per_watt_has_an_axis_of_its_own(metered: Store) -> None:
     test = Test(title="demo", charts=(asked,), axes=())
     picture, *_ = drawn(metered, session().id, test)
     made = spec(picture)
-    assert made and made["encoding"]["y"]["axis"]["title"] == "MB/s per watt"
+    assert made and made["encoding"]["y"]["axis"]["title"] == "throughput per watt"
     assert picture.title.startswith("Throughput per watt")
 
 

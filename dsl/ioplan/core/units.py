@@ -187,6 +187,7 @@ TEXTS: dict[str, Callable[[float, int], str]] = {
     "B": _size_or_amount,
     "size": lambda value, count: without_zeros(scaled(value, SIZES, count)),
     "s": lambda value, count: time_text(value),
+    "%": lambda value, count: f"{without_zeros(digits(value, count))} %",
     "percentile": lambda value, count: f"{without_zeros(digits(value, 6))} %",
     "nines": lambda value, count: _nines(value),
 }
@@ -196,9 +197,10 @@ BARE = ("ns", "s", "B/s", "1/s", "B")
 
 
 def tick_text(value: float, unit: str) -> str:
-    """A value as it is written beside an axis."""
+    """A value beside an axis, of which the title says what it is per or of."""
     if not value and unit in BARE:
         return "0"
+    unit = unit.partition(" of ")[0].removesuffix(" per W")
     return without_zeros(metric_text(value, unit, OF_TICKS))
 
 

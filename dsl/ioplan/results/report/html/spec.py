@@ -22,26 +22,20 @@ Spec = dict[str, Any]
 MOST_TICKS = 16
 LOG_PADDING = 14
 """Pixels beyond the smallest and the largest value, in place of whole decades."""
-UNIT_TITLES = {
-    "B/s": "MB/s",
-    "% of one CPU": "% of one CPU",
-    "W": "W",
-    "°C": "°C",
-}
 RATIOS = {
     "1/s per %": "IOPS per % of one CPU",
     "1/s per W": "IOPS per watt",
-    "B/s per W": "MB/s per watt",
+    "B/s per W": "throughput per watt",
 }
 """Titles for these units; the chart's title says what they are of."""
+OF_A_WHOLE = "% of one CPU"
 
 
 def title(column: Column) -> str:
-    """`throughput (MB/s)`; times and sizes carry their unit at each tick."""
-    if column.unit in RATIOS:
-        return RATIOS[column.unit]
-    unit = UNIT_TITLES.get(column.unit, "")
-    return f"{column.title} ({unit})" if unit else column.title
+    """`throughput`: ticks carry their unit, but for what it is a share of."""
+    if column.unit == OF_A_WHOLE:
+        return f"{column.title} ({column.unit})"
+    return RATIOS.get(column.unit, column.title)
 
 
 def x_choices(picture: ChartSpec) -> dict[str, Spec]:

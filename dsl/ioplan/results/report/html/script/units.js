@@ -30,8 +30,6 @@ const KIB = 1024;
 const MIB = KIB * KIB;
 const SIZES = [[2 ** 40, " TiB"], [2 ** 30, " GiB"], [MIB, " MiB"], [KIB, " KiB"], [1, " B"]];
 
-const CPU = "% of one CPU";
-
 const iopsText = (iops, count) =>
   Math.abs(iops) < 9995 ? digits(iops, count) : scaled(iops, IOPS, count);
 
@@ -64,6 +62,7 @@ const TEXTS = {
   B: sizeOrAmount,
   size: (value, count) => withoutZeros(scaled(value, SIZES, count)),
   s: timeText,
+  "%": (value, count) => `${withoutZeros(digits(value, count))} %`,
   percentile: (value) => `${withoutZeros(digits(value, 6))} %`,
   nines,
 };
@@ -79,8 +78,12 @@ const short = (value, unit, count = THREE) => {
 
 const BARE = new Set(["ns", "s", "B/s", "1/s", "B"]);
 
-const tick = (value, unit) =>
-  (!value && BARE.has(unit) ? "0" : withoutZeros(short(value, unit, OF_TICKS)));
+// The title of the axis says what it is per or of.
+const tick = (value, unit) => {
+  if (!value && BARE.has(unit)) return "0";
+  const own = unit.split(" of ")[0].replace(/ per W$/, "");
+  return withoutZeros(short(value, own, OF_TICKS));
+};
 
 charts.expressionFunction("tick", tick);
 charts.expressionFunction("short", short);
