@@ -271,6 +271,16 @@ def test_of_many_drives_the_best_and_the_median_are_in_sight() -> None:
     assert len(card.bars) == 20
 
 
+def test_a_card_has_the_drives_that_ran_its_test() -> None:
+    """Also those without a headline, as all of their runs failed."""
+    tests = {"t": {"A": [headline(1.0)], "B": []}, "u": {"C": [headline(2.0)]}}
+    bars = {
+        card.title: [(bar.label, bar.text) for bar in card.bars]
+        for card in cards(tests, ["A", "B", "C"])
+    }
+    assert bars == {"t, QD 1": [("A", "1.00"), ("B", "–")], "u, QD 1": [("C", "2.00")]}
+
+
 def test_an_error_is_drawn_where_it_can_be_seen() -> None:
     card = card_of(
         A=headline(100.0, error_percent=5.0), B=headline(50.0, error_percent=1.0)

@@ -176,6 +176,7 @@ def _section(
     drawn = tuple(
         replace(one, notes=(*one.notes, *notes))
         for one in islice(pictures(test, found, reader), most_pictures)
+        if one.frame.rows or one.line or one.notes  # nobody asked for what is empty
     )
     others = chain(
         probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
@@ -216,11 +217,10 @@ def _headlines(
     by_label: dict[str, list[Point]] = {}
     for point in found:
         by_label.setdefault(point.dimensions["session"], []).append(point)
-    made = {
+    return {
         label: headlines(some, reader, test, known[label])
         for label, some in by_label.items()
     }
-    return {label: some for label, some in made.items() if some}
 
 
 def _against(point: Point, known: ByLabel) -> Iterator[str]:

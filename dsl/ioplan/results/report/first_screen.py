@@ -244,14 +244,15 @@ def cards(
     labels: Sequence[str],
     links: Mapping[str, str] | None = None,
 ) -> tuple[Bars, ...]:
-    """A card for each headline, the first of each test before the second of any."""
-    columns = [
-        [
-            _card(one, labels, (links or {}).get(test, ""))
-            for one in contests(test, some)
-        ]
-        for test, some in tests.items()
-    ]
+    """A card for each headline, the first of each test before the second of any.
+
+    `tests` has all sessions that have the test, also those without a headline.
+    """
+    columns = []
+    for test, by_label in tests.items():
+        with_test = [label for label in labels if label in by_label]
+        link = (links or {}).get(test, "")
+        columns.append([_card(c, with_test, link) for c in contests(test, by_label)])
     found = [card for row in zip_longest(*columns) for card in row if card is not None]
     return tuple(card for card in found if len(labels) == 1 or _has_value(card))
 

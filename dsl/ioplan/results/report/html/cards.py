@@ -31,6 +31,8 @@ class Card(Struct, frozen=True):
     bars: tuple[DrawnBar, ...]
     limit: float | None
     folded: int
+    is_alone: bool
+    """Whether the page is about one drive, so that its name says nothing."""
 
 
 def drawn_card(block: Bars, labels: Sequence[str]) -> Card:
@@ -45,6 +47,7 @@ def drawn_card(block: Bars, labels: Sequence[str]) -> Card:
         tuple(_drawn(bar, labels, scale) for bar in block.bars),
         round((limit or 0.0) * scale, 3) if is_near else None,
         sum(bar.is_folded for bar in block.bars),
+        len(labels) < 2,
     )
 
 
