@@ -30,13 +30,11 @@ from ioplan.results.report.conformance.conformance import (
     JudgedSession,
     conformance,
 )
-from ioplan.results.report.curves import curves
 from ioplan.results.report.documents import (
     AGAINST,
     DOUBTED,
     FAILED,
     STATUS,
-    ChartSpec,
     Document,
     Facts,
     FirstScreen,
@@ -84,7 +82,7 @@ def document(
     records = [*map(current_records, each)]
     parts = reported(sessions, records, plans)
     everything = [record for part in parts for record in part.records]
-    sections = tuple(_sections(parts, Reader(store), with_curves=True))
+    sections = tuple(_sections(parts, Reader(store)))
     return Document(
         screen=first_screen(parts, sections),
         made=made,
@@ -134,23 +132,14 @@ def session_cards(store: Store, sessions: Sequence[Session]) -> tuple[Bars, ...]
 
 
 def _sections(
-    parts: list[Reported],
-    reader: Reader,
-    most: Most = (None, None),
-    with_curves: bool = False,
+    parts: list[Reported], reader: Reader, most: Most = (None, None)
 ) -> Iterator[Section]:
-    """A section for each test, in the order of the plan, or else of the runs.
-
-    What runs counted in each interval is read for the page only: it is large.
-    """
+    """A section for each test, in the order of the plan, or else of the runs."""
     planned = (run.test.title for part in parts for run in part.places.values())
     run = (r.asked.test for part in parts for r in part.records)
     titles = dict.fromkeys(chain(planned, run))
     for number, title in enumerate(titles, start=1):
-        made, drawn = _section(number, title, parts, reader, most)
-        if with_curves:
-            made = replace(made, curves=curves(made.points, drawn, reader))
-        yield made
+        yield _section(number, title, parts, reader, most)
 
 
 def _section(
@@ -159,8 +148,7 @@ def _section(
     parts: list[Reported],
     reader: Reader,
     most: Most,
-) -> tuple[Section, tuple[ChartSpec, ...]]:
-    """With the charts that the plan asks for."""
+) -> Section:
     most_cells, most_pictures = most
     test = _test(title, parts)
     runs = _by_label(title, parts, ("run",))
@@ -182,7 +170,7 @@ def _section(
         probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
         convergence(found, _preparation_points(prepared)),
     )
-    section = Section(
+    return Section(
         id=f"test-{number}",
         title=title,
         plan_text=test.text if test else "",
@@ -208,7 +196,6 @@ def _section(
         against=tuple(_all_against(found, known)),
         answers=tuple(questions(stream for run in measured for stream in run.streams)),
     )
-    return section, drawn
 
 
 def _headlines(

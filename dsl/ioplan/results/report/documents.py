@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from ioplan.results.report.blocks import Bars, Text
 from ioplan.results.report.conformance.conformance import Conformance
-from ioplan.results.report.curve import Curve
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import Judgement
 from ioplan.results.report.point import Point
@@ -202,8 +201,6 @@ class Section(Struct, frozen=True):
     workload: str = ""
     against: tuple[str, ...] = ()
     """What speaks against its figures, in a line for each session."""
-    curves: tuple[Curve, ...] = ()
-    """What its runs counted in each interval, if it has charts over time."""
     answers: tuple[str, ...] = ()
     """Which question its replays answer."""
 

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
-import zlib
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
 from ioplan.core.text import counted
-from ioplan.job import SECOND_NS
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.results.measure.interval_counts import Slice
-from ioplan.results.report.curve import Curve, CurveRun
 from ioplan.results.report.documents import ChartSpec, Document, Facts, Section
 from ioplan.results.report.first_screen import (
     MOST_BARS,
@@ -75,19 +68,8 @@ def _text(text: str) -> str:
 
 SCRIPTS = (
     *("units", "rows", "series", "spread", "theme", "ends", "draw", "hints"),
-    "keyboard",
-    *(
-        "publish",
-        "save",
-        "drives",
-        "state",
-        "zoom",
-        "stretch",
-        "tables",
-        "tools",
-        "filter",
-        "page",
-    ),
+    *("keyboard", "publish", "save", "drives", "state", "zoom", "tables", "tools"),
+    *("filter", "page"),
 )
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
 PARTS = ("judged", "facts", "data", "figure", "card")
@@ -155,7 +137,6 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         color=lambda label: color_class(label, labels),
         many_drives=len(labels) > MOST_BARS,
         table=lambda frame: Markup(runs_json(frame)),
-        counts_text=counts_text,
         **{n: getattr(parts, n) for n in PARTS},
     )
 
@@ -240,41 +221,3 @@ def _script() -> str:
 
 def _read(name: str) -> str:
     return (files("ioplan.results.report.html") / name).read_text("utf-8")
-
-
-SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns")
-
-
-def counts_text(found: Sequence[Curve]) -> str:
-    """The counts of a test's runs: JSON, deflated, in base64; empty without curves.
-
-    The page adds up those of a stretch and makes the figures of it, as
-    `measure.stretch` does for the terminal. Raises IntervalsDamaged.
-    """
-    if not found:
-        return ""
-    text = json.dumps([_curve(one) for one in found], separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-
-
-def _curve(one: Curve) -> dict[str, Any]:
-    return {
-        "label": one.label,
-        "rows": one.rows,
-        "slices": [_slice(run, part) for run in one.runs for part in run.counts],
-    }
-
-
-def _slice(run: CurveRun, part: Slice) -> list[Any]:
-    """When it begins in the charts' time in s, its length in ns, its cells (stream,
-    direction, sums, and pairs of bucket and count), and the lengths in ns of streams
-    that have a part of the run only."""
-    cells = [
-        [*key, [getattr(cell, name) for name in SUMS], cell.histogram().flat()]
-        for key, cell in part.cells.items()
-    ]
-    begin_s = round(run.start_s + part.begin_ns / SECOND_NS, 6)
-    found = [begin_s, part.end_ns - part.begin_ns, cells]
-    span = part.begin_ns, part.end_ns
-    own = {name: phase.time_ns(*span) for name, phase in run.parts.items()}
-    return [*found, own] if own else found

@@ -21,7 +21,12 @@ from ioplan.results.report.documents import (
 )
 from ioplan.results.report.html.palette import COLORS, GREY
 from ioplan.results.report.html.spec import Spec, spec
-from ioplan.results.report.html.spread import spread_layers, with_median
+from ioplan.results.report.html.spread import (
+    far_off,
+    spread_frame,
+    spread_layers,
+    with_median,
+)
 
 # Ways of drawing many series: together, one panel each, or as median and band.
 #
@@ -75,6 +80,18 @@ def _apart(picture: ChartSpec) -> Spec | None:
     return made
 
 
+def _spread(picture: ChartSpec) -> dict[str, Any] | None:
+    """What the ways of drawing many series share; None of few."""
+    if not has_many_series(picture) or not picture.marks.can_spread:
+        return None
+    count = len(picture.frame.column(picture.channels.color).order)
+    return {
+        "rows": _frame(spread_frame(picture)),
+        "far": far_off(picture),
+        "count": count,
+    }
+
+
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """What could end a script element, or begin a comment in it."""
 
@@ -88,6 +105,7 @@ def picture_json(picture: ChartSpec) -> str:
         "axes": {"x": picture.x, "y": picture.y},
         "modes": modes(picture),
         "rows": _frame(picture.frame),
+        "spread": _spread(picture),
         "overlay": _frame(picture.overlay) if picture.overlay else None,
         "limits": _frame(picture.limits) if picture.limits else None,
         "phases": _frame(picture.phases) if picture.phases else None,

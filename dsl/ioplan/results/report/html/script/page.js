@@ -5,7 +5,7 @@ const NEAR = "700px";
 const chartOf = (figure) => {
   const id = `${figure.id}-data`;
   if (known.has(id)) return known.get(id);
-  const { rows, overlay, limits, phases, ...rest } = read(id);
+  const { rows, overlay, limits, phases, spread, ...rest } = read(id);
   const color = rest.modes.together.channels.color;
   const chart = {
     ...rest, figure,
@@ -15,6 +15,7 @@ const chartOf = (figure) => {
     limits: limits ? unfold(limits) : [],
     phases: phases ? labelled(unfold(phases), phases.columns[0].order) : [],
     overlay: overlay && { columns: overlay.columns, rows: unfold(overlay) },
+    spread: spread && { ...spread, columns: spread.rows.columns, rows: unfold(spread.rows) },
     state: {}, picked: {}, pick: {}, chosen: "", lit: "",
   };
   for (const [name, found] of Object.entries(rest.modes.together.spec?.usermeta.choices ?? {})) {
@@ -32,9 +33,8 @@ const redraw = (chart) => {
   settleMode(chart);
   showTools(chart);
   if (chart.plot) draw(chart);
-  showStretch(chart);
   const note = chart.figure.querySelector(".made");
-  if (note) note.textContent = spreadNote(chart);
+  if (note) note.textContent = [spreadNote(chart), stretchNote(chart)].filter(Boolean).join("; ");
   const told = chart.figure.querySelector(".told");
   if (told) told.textContent = summary(chart);
   chart.figure.querySelector(".pivot")?.replaceChildren(...pivots(chart));

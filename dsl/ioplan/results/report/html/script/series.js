@@ -43,6 +43,6 @@ const numbered = (rows, chart) => {
 const drawnRows = (chart) => {
   const rows = shownRows(chart);
   const made = chart.mode === "spread" ? spreadRows(chart, rows)
-    : [...rows, ...shownOverlay(chart), ...(chart.mode === "apart" ? medianRows(chart, rows) : [])];
+    : [...rows, ...shownOverlay(chart), ...(chart.mode === "apart" ? medianRows(chart) : [])];
   return numbered([...made, ...endRows(chart, made), ...shownLimits(chart, rows)], chart);
 };

@@ -82,6 +82,16 @@ const brush = (chart) => {
   view.addEventListener("dblclick", () => { if (chart.zoom) zoomTo(chart); });
 };
 
+// A stretch of time has figures of its own, which the terminal makes.
+const stretchNote = (chart) => {
+  const column = chart.columns.find(({ key }) => key === chart.axes.x);
+  if (!chart.zoom || column?.unit !== "s") return "";
+  const sources = sourcesOf(chart);
+  const [from, to] = chart.zoom.map((value) => `${Number(Math.max(0, value).toFixed(3))}s`);
+  const session = sources.length === 1 ? sources[0].session : "SESSION";
+  return `figures of this stretch: ioplan show ${session} --during ${from}..${to}`;
+};
+
 const extent = (chart) => {
   const values = shownRows(chart).map((row) => row[chart.axes.x]);
   return [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
