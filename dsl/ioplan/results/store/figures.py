@@ -107,17 +107,20 @@ def _latency_row(latency: Latency | None) -> Row:
     row |= {name: known.get(percent) for percent, name in NAMES.items()}
     row |= {"supported_percent": supported, "bound_percent": bound}
     are_ours = [*known] == [percent for percent in PERCENTILES if percent in known]
-    if are_ours and all(_is_told(one, supported, bound) for one in percentiles):
+    marks = [(one.supported, one.is_bound) for one in percentiles]
+    if are_ours and marks == [_marks(p, supported, bound) for p in known]:
         return row | {"percentiles": None}
     return row | {"percentiles": PERCENTILE_LIST.dump_json(percentiles).decode()}
 
 
-def _is_told(one: Percentile, supported: float | None, bound: float | None) -> bool:
-    """Whether it is as the two columns have it: support falls with the percentile, and
-    what is only a bound stays one."""
-    is_supported = one.percent <= (supported or 0.0)
-    is_bound = one.percent >= (bound or 101.0)
-    return (one.supported, one.is_bound) == (is_supported, is_bound)
+def _marks(
+    percent: float, supported: float | None, bound: float | None
+) -> tuple[bool, bool]:
+    """Whether a percentile is supported, and whether it is a bound, by two columns.
+
+    Support falls with the percentile, and what is only a bound stays one.
+    """
+    return percent <= (supported or 0.0), percent >= (bound or 101.0)
 
 
 # Reading.
@@ -166,18 +169,14 @@ class Stored(Struct, frozen=True, array_like=True):
         return self._own(percent)
 
     def _own(self, percent: float) -> Percentile | None:
-        """Support falls with the percentile, and what is only a bound stays one."""
         name = NAMES.get(percent)
         value_ns = getattr(self, name) if name else None
         if value_ns is None:
             return None
+        supported, bound = _marks(percent, self.supported_percent, self.bound_percent)
+        marks = {"supported": supported, "is_bound": bound}
         return Percentile.complete(
-            {
-                "percent": percent,
-                "latency_ns": value_ns,
-                "supported": percent <= (self.supported_percent or 0.0),
-                "is_bound": percent >= (self.bound_percent or 101.0),
-            }
+            {"percent": percent, "latency_ns": value_ns, **marks}
         )
 
     def result(self) -> DirectionResult:
