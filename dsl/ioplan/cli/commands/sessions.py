@@ -17,7 +17,7 @@ from ioplan.cli.sessions.selection import fits, only_tests
 from ioplan.cli.sessions.stores import opened
 from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
-from ioplan.core.text import counted, did_you_mean
+from ioplan.core.text import counted, did_you_mean, line
 from ioplan.core.units import time_text
 from ioplan.language.metric import MetricError
 from ioplan.language.plan import CheckedPlan
@@ -180,10 +180,11 @@ def _print_session(
         records = [*map(slimmed, store.records(session.id))]
     done = [record for record in records if not record.found]
     spent_s = sum(record.run_s for record in done)
+    console.print(line(session.plan, "bold"))
+    backend = backend_text(session.backend, done)
+    spent = f"{counted(len(done), 'run')}, {time_text(spent_s)} {how_measured(done)}"
     console.print(
-        f"{session.plan} on {session.target}, {backend_text(session.backend, done)}, "
-        f"{session.status}; "
-        f"{counted(len(done), 'run')}, {time_text(spent_s)} {how_measured(done)}; "
+        f"drive {session.target}, backend {backend}, {session.status}; {spent}; "
         f"session {session.id}",
         markup=False,
     )
