@@ -137,7 +137,7 @@ def test_each_figure_is_of_all_latencies_of_its_time(store: Store) -> None:
     (found,) = charts(store, "heatmap", P99, by="time", of=ids)
     assert found.frame.column("row").order == tuple(names)
     times = found.frame.column("x").order
-    assert len(times) == COLUMNS and times[1] == "2.00 s"
+    assert len(times) == COLUMNS and times[1] == "2 s"
     values = column(found, "y")
     assert len(values) == DRIVES * len(times)
     for drive, at in product((0, SLOW, 99), (0, STALLED // 2, 19)):
@@ -282,10 +282,10 @@ def test_it_is_shown(tmp_path: Path, store_path: Path) -> None:
     burst, calm, everything = (
         ioplan("show", "--during", t).out for t in ("0s..1s", "1s..5s", "0s..1h")
     )
-    for out, rate in ((burst, "2.00k"), (calm, "100")):
+    for out, rate in ((burst, "2,000"), (calm, "100")):
         row = next(line for line in out.splitlines() if " writer" in line)
         assert row.split()[2] == rate
-    assert "of 0 s to 1.00 s of the run, 2 whole intervals" in burst
+    assert "of 0 s to 1 s of the run, 2 whole intervals" in burst
     assert "8 whole intervals" in calm and "expect" not in calm
     with Store.open(store_path) as store:
         (run,) = store.records(store.session("last").id)

@@ -95,12 +95,7 @@ class Grid(Struct, frozen=True):
     down: Sequence[str]
     cells: Sequence[Sequence[Text]]
 
-    def turned(self) -> Grid:
-        """The grid with rows and columns exchanged."""
-        cells = list(zip(*self.cells, strict=True))
-        return Grid(self.corner[::-1], self.down, self.across, cells)
-
-    def table(self, start: int = 0, end: int | None = None) -> Table:
+    def table(self, start: int, end: int) -> Table:
         """Some of its columns as a table."""
         table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
         corner = "\n".join(f"{printable(title)} " for title in self.corner)
@@ -113,32 +108,27 @@ class Grid(Struct, frozen=True):
 
 
 def grid_tables(chart: ChartSpec, part: Part, console: Console) -> Iterator[Table]:
-    """A part of a heatmap or table; turned, or in parts, where it is too wide."""
-    grid = _grid(chart, part, "x", "row") if chart.y else _listing(chart, part)
-    turned = _grid(chart, part, "row", "x") if chart.y else grid.turned()
-    for turn in (grid, turned):
-        if turn.across and fits(turn.table(), console):
-            yield turn.table()
-            return
-    start = 0
-    for end in range(1, len(grid.across) + 1):
-        if end == len(grid.across) or not fits(grid.table(start, end + 1), console):
+    """A part of a heatmap or table, in as many tables as it needs room for."""
+    grid = _grid(chart, part) if chart.y else _listing(chart, part)
+    start, width = 0, len(grid.across)
+    for end in range(1, width + 1):
+        if end == width or not fits(grid.table(start, end + 1), console):
             yield grid.table(start, end)
             start = end
 
 
-def _grid(chart: ChartSpec, part: Part, across: str, down: str) -> Grid:
+def _grid(chart: ChartSpec, part: Part) -> Grid:
     """The axis down begins at the bottom, as on the page; what was not run is empty."""
-    x, rows = chart.frame.column(across), chart.frame.column(down)
-    by_place = {(str(row[across]), str(row[down])): row for row in part.rows}
-    y, names = chart.frame.column("y"), rows.order[::-1]
+    x, rows, y = (chart.frame.column(key) for key in ("x", "row", "y"))
+    by_place = {(str(row["x"]), str(row["row"])): row for row in part.rows}
     values = [v for row in part.rows if isinstance(v := row["y"], (int, float))]
     colors = _colors(values) if chart.kind == "heatmap" else None
     cells = [
         [_cell(by_place.get((text, name)), y, colors) for text in x.order]
-        for name in names
+        for name in rows.order[::-1]
     ]
-    return Grid((f"{x.title} →", f"{rows.title} ↓"), x.order, names, cells)
+    corner = f"{x.title} →", f"{rows.title} ↓"
+    return Grid(corner, x.order, rows.order[::-1], cells)
 
 
 def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
@@ -166,14 +156,20 @@ def _listing(chart: ChartSpec, part: Part) -> Grid:
     return Grid(tuple(column.title for column in names), across, down, cells)
 
 
-# A figure of many drives over time: a line for each.
+# Time across: a cell for how much when, in a colour or a shade.
 
 LABEL = 20
 FIGURE = 10
+HEIGHT = 16
+WIDEST = 100
+LATENCY = 9
+"""Columns of a latency beside the axis; each fourth line has one."""
+PERCENTILES = (("p50", "·"), ("p99", "•"))
+"""The sign of each percentile in its cell."""
 
 
-def strips(chart: ChartSpec, part: Part, width: int, colored: bool) -> Text:
-    """Time across; the highest figure of each row at its end."""
+def strips(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator[Text]:
+    """A line for each drive; its highest figure at the end."""
     unit, times = chart.frame.column("y").unit, chart.frame.column("x").order
     names = chart.frame.column("row").order
     label = min(LABEL, max(cell_len(printable(name)) for name in names))
@@ -184,72 +180,59 @@ def strips(chart: ChartSpec, part: Part, width: int, colored: bool) -> Text:
         if isinstance(row["y"], (int, float))
     }
     colors, across = _colors(list(values.values())), wide * len(times)
-    lines = phase_lines(chart, label + 1, across, lambda column: wide * column)
+    yield from phase_lines(chart, label + 1, across, lambda column: wide * column)
     for name in names:
         cells = [values.get((name, time)) for time in times]
         peak = max((value for value in cells if value is not None), default=None)
-        strip = Text(set_cell_size(printable(name), label) + " ")
+        strip = Text(set_cell_size(printable(name), label) + " ", no_wrap=True)
         strip.append_text(colors.shaded(cells, colored, wide))
-        lines.append(strip.append(metric_text(peak, unit).rjust(FIGURE)))
-    last = times[-1] if len(times) > 1 else ""
-    lines.append(Text(" " * (label + 1) + _ends(times[0], last, across)))
-    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
+        yield strip.append(metric_text(peak, unit).rjust(FIGURE))
+    yield _ends(label + 1, across, times[0], times[-1] if len(times) > 1 else "")
 
 
-def _ends(first: str, last: str, width: int) -> str:
+def _ends(left: int, width: int, first: str, last: str) -> Text:
     """What an axis begins and ends with."""
-    return first + " " * max(1, width - len(first) - len(last)) + last
+    room = max(1, width - len(first) - len(last))
+    return Text(" " * left + first + " " * room + last, no_wrap=True)
 
 
-# Latencies over time: a cell for how many I/Os.
-
-HEIGHT = 16
-WIDEST = 100
-LATENCY = 9
-"""Columns of a latency beside the axis; each fourth line has one."""
-PERCENTILES = (("p50", "·"), ("p99", "•"))
-"""The sign of each percentile in its cell."""
-
-
-def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Text:
-    """Latency upwards, time across; of a panel, and no finer than its rows are."""
+def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator[Text]:
+    """Latency upwards, for how many I/Os; no finer than the rows are."""
     x, x2, y, y2 = (_column(part.rows, key) for key in ("x", "x2", "y", "y2"))
     begin_s, end_s = float(x.min()), float(x2.max())
     low, high = log(y.min()), log(y2.max())
     room = min(width, WIDEST) - LATENCY - 1
     columns = max(1, min(round((end_s - begin_s) / float((x2 - x).max())), room))
-    heights = max(1, min(round((high - low) / log((y2 / y).max())), HEIGHT))
-    per_s, per_log = columns / (end_s - begin_s), heights / (high - low)
+    height = max(1, min(round((high - low) / log((y2 / y).max())), HEIGHT))
+    per_s, per_log = columns / (end_s - begin_s), height / (high - low)
 
-    def cells(rows: Sequence[Row], latencies_ns: np.ndarray) -> tuple[np.ndarray, ...]:
+    def places(rows: Sequence[Row], latencies_ns: np.ndarray) -> tuple[np.ndarray, ...]:
         """The line from below, and the column, of latencies in the middle of rows."""
         times = (_column(rows, "x") + _column(rows, "x2")) / 2 - begin_s
         up = (np.log(np.maximum(latencies_ns, np.exp(low))) - low) * per_log
         across = (times * per_s).astype(int)
-        return np.minimum(up.astype(int), heights - 1), np.minimum(across, columns - 1)
+        return np.minimum(up.astype(int), height - 1), np.minimum(across, columns - 1)
 
-    counts = np.zeros((heights, columns))
-    np.add.at(counts, cells(part.rows, np.sqrt(y * y2)), _column(part.rows, "count"))
-    signs: list[dict[int, str]] = [{} for _ in range(heights)]
+    counts = np.zeros((height, columns))
+    np.add.at(counts, places(part.rows, np.sqrt(y * y2)), _column(part.rows, "count"))
+    signs: list[dict[int, str]] = [{} for _ in range(height)]
     for name, sign in PERCENTILES:
-        ups, acrosses = cells(part.overlay, _column(part.overlay, name))
+        ups, acrosses = places(part.overlay, _column(part.overlay, name))
         for up, across in zip(ups, acrosses, strict=True):
             signs[up][int(across)] = sign
     positive = counts[counts > 0]
     colors = Colors(float(positive.min()), float(positive.max()), True)
-    lines = phase_lines(
+    yield from phase_lines(
         chart, LATENCY + 1, columns, lambda time_s: (time_s - begin_s) * per_s
     )
-    for number in reversed(range(heights)):
+    for number in reversed(range(height)):
         edge = metric_text(float(np.exp(low + number / per_log)), "ns")
         label = f"{edge:>{LATENCY}}┤" if number % 4 == 0 else " " * LATENCY + "│"
         values = [float(count) or None for count in counts[number]]
         shades = colors.shaded(values, colored, signs=signs[number])
-        lines.append(Text(label).append_text(shades))
-    lines.append(Text(" " * LATENCY + "└" + "─" * columns))
-    ends = _ends(time_text(begin_s), time_text(end_s), columns)
-    lines.append(Text(" " * (LATENCY + 1) + ends))
-    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
+        yield Text(label, no_wrap=True).append_text(shades)
+    yield Text(" " * LATENCY + "└" + "─" * columns, no_wrap=True)
+    yield _ends(LATENCY + 1, columns, time_text(begin_s), time_text(end_s))
 
 
 def _column(rows: Sequence[Row], key: str) -> np.ndarray:

@@ -161,11 +161,11 @@ def _drawn(
     """A chart with one place on its axis takes a line, not a plot."""
     colored = bool(console.color_system) and not console.no_color
     if is_over_time(chart):
-        yield strips(chart, part, console.width, colored)
+        yield from strips(chart, part, console.width, colored)
     elif chart.marks.is_grid:
         yield from grid_tables(chart, part, console)
     elif chart.kind == "latencies":
-        yield density(chart, part, console.width, colored)
+        yield from density(chart, part, console.width, colored)
     elif chart.kind == "bars" or len({row[chart.x] for row in part.rows}) < 2:
         yield from chart_bars(chart, part, console.width)
     else:
