@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rich.console import RenderableType
@@ -34,68 +36,77 @@ def text(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
 
 def markdown(comparison: Comparison) -> str:
     """The heading and the sentence first, for a pull request."""
-    ordered = sorted(
-        blocks(comparison), key=lambda b: getattr(b, "tone", "") != "strong"
-    )
-    return writers.markdown(ordered)
+    parts = blocks(comparison)
+    first = sorted(parts, key=lambda part: getattr(part, "tone", "") != "strong")
+    return writers.markdown(first)
 
 
-def _row_text(table: Table, row: Sequence[Text]) -> str:
-    """`worse: base 601k, new 480k, change -20.1 %`."""
-    texts = (
-        f"{heading} {cell.text}"
-        for heading, cell in zip(table.headings, row, strict=True)
-        if heading not in ("", "cell", "metric") and cell.text
-    )
-    return f"{row[0].text}: {', '.join(texts)}"
+class Case(NamedTuple):
+    """A row of a table, or a missing cell, as one line."""
+
+    suite: str
+    name: str
+    verdict: str
+    tone: Tone
+    message: str
 
 
-def _row_name(table: Table, row: Sequence[Text]) -> str:
-    cells = zip(table.headings, row, strict=True)
-    return " ".join(c.text for name, c in cells if name in ("cell", "metric")).strip()
+def _cases(comparison: Comparison, reasons: bool = True) -> Iterator[Case]:
+    """`worse: base 601k, new 480k, change -20.1 %` of all rows, then missing cells."""
+    parts = list(blocks(comparison, everything=True, reasons=reasons))
+    for table in (part for part in parts if isinstance(part, Table)):
+        for verdict, *row in table.rows:
+            cells = list(zip(table.headings[1:], row, strict=True))
+            names = [c.text for name, c in cells if name in ("cell", "metric")]
+            texts = [
+                f"{name} {cell.text}"
+                for name, cell in cells
+                if name not in ("cell", "metric") and cell.text
+            ]
+            message = f"{verdict.text}: {', '.join(texts)}"
+            name = " ".join(filter(None, names))
+            yield Case(table.title, name, verdict.text, verdict.tone, message)
+    for part in parts:
+        if isinstance(part, Text) and part.link == MISSING:
+            yield Case(MISSING, part.text, MISSING, "bad", part.text)
 
 
-LEVELS = {"worse": "error", "suspected": "warning", "better": "notice"}
-TEXT_LEVELS: dict[Tone, str] = {
-    "bad": "error",
-    "warning": "warning",
-    "plain": "notice",
-    "strong": "notice",
+LEVELS = {
+    MISSING: "error",
+    "worse": "error",
+    "suspected": "warning",
+    "better": "notice",
 }
 MAX_SHOWN = 10
 """GitHub shows ten of a level for each step, and drops others silently."""
 
 
 def github(comparison: Comparison) -> str:
-    """Errors for what is worse or missing, warnings, notices; the sentence first."""
-    shown = Counter[str]()
-    lines = []
-    for level, title, message in _annotations(
-        list(blocks(comparison, True, reasons=True))[1:]
-    ):
-        shown[level] += 1
-        if shown[level] <= MAX_SHOWN:
-            lines.append(f"::{level} title={title}::{message}")
-    return "\n".join(lines) + "\n"
+    """The sentence, what to know besides, then what is missing, worse, and better."""
+    _, *parts = blocks(comparison)
+    lines = [
+        ("warning" if part.tone == "warning" else "notice", "ioplan compare", part.text)
+        for part in parts
+        if isinstance(part, Text) and part.tone not in ("soft", "bad")
+    ]
+    cases = sorted(_cases(comparison), key=lambda case: case.verdict != MISSING)
+    for case in cases:
+        if level := LEVELS.get(case.verdict):
+            title = f"{case.suite} {case.name}".removesuffix(f" {case.message}")
+            lines.append((level, title, case.message))
+    count = Counter[str]()
+    texts = []
+    for level, title, message in lines:
+        count[level] += 1
+        if count[level] <= MAX_SHOWN:
+            name = _github(title).replace(":", "%3A").replace(",", "%2C")
+            texts.append(f"::{level} title={name}::{_github(message)}\n")
+    return "".join(texts)
 
 
-def _annotations(parts: Sequence[Text | Table]) -> Iterator[tuple[str, str, str]]:
-    """Texts come before the rows, of which there may be too many."""
-    for part in parts:
-        if isinstance(part, Text) and part.tone in TEXT_LEVELS:
-            title = part.link or "ioplan compare"
-            yield TEXT_LEVELS[part.tone], _github(title), _github(part.text)
-    for table in (part for part in parts if isinstance(part, Table)):
-        for row in table.rows:
-            if level := LEVELS.get(row[0].text):
-                title = _github(f"{table.title} {_row_name(table, row)}")
-                title = title.replace(":", "%3A").replace(",", "%2C")
-                yield level, title, _github(_row_text(table, row))
-
-
-def _github(text: str) -> str:
+def _github(message: str) -> str:
     """Line ends cannot come through `printable`; percent signs can."""
-    return printable(text).replace("%", "%25")
+    return printable(message).replace("%", "%25")
 
 
 ELEMENTS: dict[Tone, str] = {"bad": "failure", "warning": "skipped"}
@@ -104,45 +115,26 @@ ELEMENTS: dict[Tone, str] = {"bad": "failure", "warning": "skipped"}
 def junit(comparison: Comparison) -> bytes:
     """Worse is a failure, what is not decided is skipped, a missing cell an error."""
     root = Element("testsuites", name="ioplan compare")
-    parts = list(blocks(comparison, everything=True, reasons=True))
-    for part in parts:
-        if isinstance(part, Table):
-            _suite(root, part.title, [_case(part, row) for row in part.rows])
-    missing = [
-        (part.text, "error", part.text)
-        for part in parts
-        if isinstance(part, Text) and part.link == MISSING
-    ]
-    if missing:
-        _suite(root, MISSING, missing)
+    for title, group in groupby(_cases(comparison), key=lambda case: case.suite):
+        _suite(root, printable(title), list(group))
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _case(table: Table, row: Sequence[Text]) -> tuple[str, str, str]:
-    kind = ELEMENTS.get(row[0].tone, "")
-    return _row_name(table, row), kind, _row_text(table, row)
-
-
-def _suite(root: Element, title: str, rows: Sequence[tuple[str, str, str]]) -> None:
-    """Test cases by name, with an element of a kind and a message."""
-    count = Counter(kind for _, kind, _ in rows)
-    suite = SubElement(
-        root,
-        "testsuite",
-        name=printable(title),
-        tests=str(len(rows)),
-        failures=str(count["failure"]),
-        errors=str(count["error"]),
-        skipped=str(count["skipped"]),
-    )
-    for name, kind, message in rows:
-        attributes = {"classname": printable(title), "name": printable(name)}
-        case = SubElement(suite, "testcase", attributes)
+def _suite(root: Element, title: str, cases: Sequence[Case]) -> None:
+    suite = SubElement(root, "testsuite", name=title, tests=str(len(cases)))
+    count = Counter[str]()
+    for case in cases:
+        attributes = {"classname": title, "name": printable(case.name)}
+        element = SubElement(suite, "testcase", attributes)
+        kind = "error" if case.verdict == MISSING else ELEMENTS.get(case.tone, "")
+        count[kind] += 1
         if kind:
-            SubElement(case, kind, message=printable(message))
+            SubElement(element, kind, message=printable(case.message))
         else:
-            SubElement(case, "system-out").text = printable(message)
+            SubElement(element, "system-out").text = printable(case.message)
+    for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped",) * 2):
+        suite.set(name, str(count[kind]))
 
 
 # The lines of a report of two sides.
@@ -158,30 +150,25 @@ def compared(store: Store, sessions: Sequence[Session]) -> tuple[Judged, ...]:
     The first session, or all on the first of two targets, are the base. Raises
     StoreError.
     """
-    sides = _sides(sessions)
-    if not sides or sum(store.count(session.id) for session in sessions) > MOST_RUNS:
+    targets = list(dict.fromkeys(session.target for session in sessions))
+    sides = [[session] for session in sessions]
+    if len(targets) == 2:
+        sides = [[s for s in sessions if s.target == target] for target in targets]
+    is_large = sum(store.count(session.id) for session in sessions) > MOST_RUNS
+    if len(sides) != 2 or is_large:
         return ()
     base, new = (side_of(store, side) for side in sides)
     comparison = compare(Reader(store), base, new, Question())
     return tuple(_lines(comparison)) if comparison.rows else ()
 
 
-def _sides(sessions: Sequence[Session]) -> tuple[list[Session], list[Session]] | None:
-    targets = list(dict.fromkeys(session.target for session in sessions))
-    if len(targets) == 2:
-        base, new = ([s for s in sessions if s.target == target] for target in targets)
-        return base, new
-    return ([sessions[0]], [sessions[1]]) if len(sessions) == 2 else None
-
-
 def _lines(comparison: Comparison) -> Iterator[Judged]:
     yield Judged("none", sentence(comparison))
     yield from (Judged("undecided", text) for text in comparison.differences)
-    for block in blocks(comparison):
-        if isinstance(block, Text) and block.link == MISSING:
-            yield Judged("failed", block.text)
-        elif isinstance(block, Table) and block.title == ALL_CELLS:
-            for row in block.rows:
-                text = f"{ALL_CELLS}, {_row_name(block, row)}: {_row_text(block, row)}"
-                yield Judged(OUTCOMES.get(row[0].tone, "undecided"), text)
+    for case in _cases(comparison, reasons=False):
+        outcome = OUTCOMES.get(case.tone, "undecided")
+        if case.suite == ALL_CELLS:
+            yield Judged(outcome, f"{ALL_CELLS}, {case.name}: {case.message}")
+        elif case.suite == MISSING:
+            yield Judged(outcome, case.message)
     yield from (Judged("none", text) for text in noise_texts(comparison))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from math import inf, log, log1p
 
 from msgspec import Struct
@@ -50,6 +51,11 @@ class Peers(Struct, frozen=True):
     is_compared: bool = False
     is_reference: bool = True
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether all sessions ran on simulated drives."""
+        return all(setup_of(cells[0].runs[0]).simulated for cells in self.sessions)
+
     def group(self, figures: RunFigures) -> Group:
         """The logarithms of a metric's figures. Raises StoreError."""
         setup = self.setup
@@ -72,53 +78,44 @@ def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
     A side whose sessions ran under several conditions (on three drives, say) is a
     group by itself: the noise of one drive does not hold for it. Raises StoreError.
     """
-    groups = [grouped(side.cells_by_session()) for side in (base, new)]
-    if any(len(group) > 1 for group in groups):
-        return _real_references([_compared(side) for side in (base, new)])
-    ids = {cell.run_id for side in (base, new) for cell in side.cells}
-    compared = {session.id for side in (base, new) for session in side.sessions}
-    sides = [_compared(side) for side in (base, new)]
-    setups = {side.setup for side in sides if side.setup}
-    others = other_sessions(store, ids, setups, compared, parts)
-    peers = _real_references([*sides, *others])
-    references = {one.setup for one in peers if one.is_reference and one.setup}
-    repeated = {one.setup for one in peers if len(one.sessions) > 1}
+    sides = base, new
+    compared = [_compared(side.cells_by_session()) for side in sides]
+    setups = {group.setup for group in compared if group.setup}
+    if any(group.sessions and not group.setup for group in compared):
+        return _real_references(compared)
+    run_ids = {cell.run_id for side in sides for cell in side.cells}
+    ids = {session.id for side in sides for session in side.sessions}
+    others = other_sessions(store, run_ids, setups, ids, parts)
+    peers = _real_references([*compared, *others])
+    repeated = {group.setup for group in peers if len(group.sessions) > 1}
+    references = {group.setup for group in peers if group.is_reference and group.setup}
+    if references <= repeated:
+        return peers
     # with two setups, the noise of one does not hold for the other
-    is_complete = references <= repeated
-    return [
-        replace(one, is_reference=one.is_reference and is_complete) for one in peers
-    ]
+    return [replace(group, is_reference=False) for group in peers]
 
 
-def _compared(side: Side) -> Peers:
-    cells = side.cells_by_session()
-    groups = grouped(cells)
+def _compared(sessions: Sequence[SessionCells]) -> Peers:
+    groups = grouped(sessions)
     setup = groups[0].setup if len(groups) == 1 else None
-    return Peers(setup, tuple(cells), is_compared=True)
+    return Peers(setup, tuple(sessions), is_compared=True)
 
 
 def _real_references(peers: Sequence[Peers]) -> list[Peers]:
     """Without simulated references, unless all peers are simulated."""
-    simulated = [_is_simulated(one) for one in peers]
-    if all(simulated):
+    if all(group.is_simulated for group in peers):
         return list(peers)
     return [
-        replace(one, is_reference=one.is_reference and not is_simulated)
-        for one, is_simulated in zip(peers, simulated, strict=True)
+        replace(group, is_reference=group.is_reference and not group.is_simulated)
+        for group in peers
     ]
-
-
-def _is_simulated(peers: Peers) -> bool:
-    runs = (cells[0].runs[0] for cells in peers.sessions)
-    return all(setup_of(run).simulated for run in runs)
 
 
 def reference_sessions(peers: Iterable[Peers]) -> tuple[str, ...]:
     """The ids of the sessions that the noise is from, in their order."""
-    groups = [
-        one.sessions for one in peers if one.is_reference and len(one.sessions) > 1
-    ]
-    return tuple(sorted({cells[0].any.session for group in groups for cells in group}))
+    references = [group for group in peers if group.is_reference]
+    repeated = [group.sessions for group in references if len(group.sessions) > 1]
+    return tuple(sorted({cells[0].any.session for own in repeated for cells in own}))
 
 
 def other_sessions(
@@ -145,18 +142,19 @@ def other_sessions(
     for session in (*_newest(store, alike), *_newest(store, akin)):
         cells = side_of(store, [session], parts).cells
         sessions.append(tuple(c for c in cells if c.runs and c.run_id in ids))
-    return [replace(one, is_reference=one.setup in setups) for one in grouped(sessions)]
+    groups = grouped(sessions)
+    return [replace(own, is_reference=own.setup in setups) for own in groups]
 
 
 def setups_of(store: Store, run_ids: Collection[str]) -> list[tuple[Session, Setup]]:
     """The finished sessions that did any of these runs, the newest first, with the
     setup of their first run. Raises StoreError."""
-    finished = [one for one in store.that_did(run_ids) if one.status == "ok"]
-    sessions = finished[:MOST_CANDIDATES]
+    finished = (one for one in store.that_did(run_ids) if one.status == "ok")
+    sessions = list(islice(finished, MOST_CANDIDATES))
     condition, values = listed("session", [session.id for session in sessions])
     firsts = store.runs(Fields.SETUP, f"run.seq = 1 AND {condition}", **values)
     setups = {run.session: setup_of(run) for run in firsts}
-    return [(one, setups[one.id]) for one in sessions if one.id in setups]
+    return [(own, setups[own.id]) for own in sessions if own.id in setups]
 
 
 def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:
@@ -215,10 +213,10 @@ def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:
 
     Raises StoreError.
     """
-    cells = [cell for one in peers for session in one.sessions for cell in session]
+    cells = [cell for own in peers for session in own.sessions for cell in session]
     steps = (_step(figures.metric, run) for cell in cells for run in cell.runs)
     floor = max((step**2 / 12 for step in steps), default=0.0)
-    groups = [one.group(figures) for one in peers]
+    groups = [own.group(figures) for own in peers]
     return estimate_noise(groups, dict.fromkeys(cell.key for cell in cells), floor)
 
 
@@ -243,9 +241,9 @@ def _step(metric: Metric, run: RunRecord) -> float:
     """The distance of a figure to the next possible one, as a logarithm."""
     if metric.percent is not None:
         return BUCKET
-    found = run.found if metric.sought else None
-    if found is None or not found.value:
+    result = run.found if metric.sought else None
+    if result is None or not result.value:
         return 0.0
-    if found.low and found.high:
-        return log(found.high / found.low)
-    return abs(log(found.no_at / found.value)) if found.no_at else 0.0
+    if result.low and result.high:
+        return log(result.high / result.low)
+    return abs(log(result.no_at / result.value)) if result.no_at else 0.0

@@ -64,7 +64,7 @@ Kind = Literal["step", "drift", "end"]
 
 
 class Signal(Struct, frozen=True):
-    """What one look changed: a change at `at` has got a state by the value `seen`."""
+    """The state that a change at `at` got when the value at `seen` was the newest."""
 
     at: int
     seen: int
@@ -85,63 +85,65 @@ class Segment(NamedTuple):
 def evidence(
     values: Numbers, drifts: bool, threshold: float, floor: float
 ) -> tuple[Numbers, Numbers]:
-    """Logarithms, for each place, of a step there and of a line that begins there.
+    """Logarithms, for all places, of a step there and of a line that begins there.
 
-    Beside a series without: a level, or a line where it `drifts`. The null hypothesis
-    has changes of up to the threshold (Murphy and Myors, Journal of Applied Psychology
-    84, 1999), and for a step a single shock at its place, so that what counts is where
-    the sessions after it stay, and not the jump (an innovation outlier: Fox, Journal of
-    the Royal Statistical Society B 34, 1972).
+    They are against a series without: a level, or a line where it `drifts`. The null
+    hypothesis has changes of up to the threshold (Murphy and Myors, Journal of Applied
+    Psychology 84, 1999), and for a step a single shock at its place, so that what counts
+    is where the sessions after it stay, and not the jump (an innovation outlier: Fox,
+    Journal of the Royal Statistical Society B 34, 1972).
     """
     count = len(values)
     columns = [np.ones(count), *([np.arange(count) / count] if drifts else [])]
-    worth = -(count - 1) * np.log(LEFT)
+    log_weight = -(count - 1) * np.log(LEFT)
     units: list[Numbers] = []
     for column in columns:
-        row, length = _without(_white(column), units)
+        row, length = _residual(_white(column), units)
         units.append(row / length)
-        worth = worth - np.log(length)
-    off, length = _without(_white(values), units)
+        log_weight = log_weight - np.log(length)
+    residual, length = _residual(_white(values), units)
     squares, degrees = length**2, count - len(units)
     later = np.maximum(np.arange(count)[::-1], 1)
-    (steps, lines), *others = map(_inner, (off, *units))
+    (steps, lines), *explained = map(_inner, (residual, *units))
     jump = (1 + (1 - CORRELATIONS) ** 2 * later) / LEFT**2
-    step = jump - sum(one**2 for one, _ in others)
-    line = _line_squares(later) - sum(one**2 for _, one in others)
+    step = jump - sum(of_step**2 for of_step, _ in explained)
+    line = _line_squares(later) - sum(of_line**2 for _, of_line in explained)
     # of a step, what a shock at its place does not explain
     own = 1 - sum(unit**2 for unit in units)
-    beside = 1 / LEFT - sum(u * one for u, (one, _) in zip(units, others, strict=True))
-    shocked = squares - off**2 / own, worth - np.log(own) / 2 + np.log(LEFT)
-    step = step - beside**2 / own
-    steps = steps - beside * off / own
+    common = 1 / LEFT - sum(
+        unit * of_step for unit, (of_step, _) in zip(units, explained, strict=True)
+    )
+    shocked = squares - residual**2 / own, log_weight - np.log(own) / 2 + np.log(LEFT)
+    step = step - common**2 / own
+    steps = steps - common * residual / own
     least = threshold, floor
     return (
         _log_evidence(steps, step, *shocked, degrees - 1, *least),
-        _log_evidence(lines, line, squares, worth, degrees, *least),
+        _log_evidence(lines, line, squares, log_weight, degrees, *least),
     )
 
 
 def _line_squares(later: Numbers) -> Numbers:
     """Of a whitened line that ends at 1 after so many values."""
     share = 1 - CORRELATIONS
-    found: Numbers = (
+    squares: Numbers = (
         share**2 * (later + 1) * (2 * later + 1) / 6
         + CORRELATIONS * share * (later + 1)
         + CORRELATIONS**2
     ) / (LEFT**2 * later)
-    return found
+    return squares
 
 
 def _white(values: Numbers) -> Numbers:
     """Without its correlation: a row for each, in deviations of a value."""
-    found = np.empty((len(CORRELATIONS), len(values)))
-    found[:, 0] = values[0]
-    found[:, 1:] = (values[1:] - CORRELATIONS * values[:-1]) / LEFT
-    return found
+    rows = np.empty((len(CORRELATIONS), len(values)))
+    rows[:, 0] = values[0]
+    rows[:, 1:] = (values[1:] - CORRELATIONS * values[:-1]) / LEFT
+    return rows
 
 
-def _without(row: Numbers, units: Sequence[Numbers]) -> tuple[Numbers, Numbers]:
-    """What is left of rows beside the units, and its length."""
+def _residual(row: Numbers, units: Sequence[Numbers]) -> tuple[Numbers, Numbers]:
+    """Rows without their projections on the units, and their lengths."""
     for unit in units:
         row = row - unit * (row * unit).sum(-1, keepdims=True)
     return row, np.sqrt((row * row).sum(-1, keepdims=True))
@@ -161,20 +163,22 @@ def _log_evidence(
     product: Numbers,
     size: Numbers,
     squares: Numbers,
-    worth: Numbers,
+    log_weight: Numbers,
     degrees: int,
     threshold: float,
     floor: float,
 ) -> Numbers:
-    """From a whitened change's product with what is left, and its sum of squares."""
+    """From a whitened change's product with the residual, and its sum of squares."""
     size = np.maximum(size, SMALL)
     within = np.maximum(squares - product**2 / size, floor * degrees)
     between = np.maximum(np.abs(product) - threshold * size, 0.0) ** 2 / size
     spread = 1 + SIZE**2 * size
-    none = worth - degrees / 2 * np.log(within + between)
-    some = worth - (np.log(spread) + degrees * np.log(within + between / spread)) / 2
-    most = some.max(0)
-    mixed: Numbers = most + np.log(np.exp(some - most).mean(0)) - none.max(0)
+    null = log_weight - degrees / 2 * np.log(within + between)
+    changed = (
+        log_weight - (np.log(spread) + degrees * np.log(within + between / spread)) / 2
+    )
+    highest = changed.max(0)
+    mixed: Numbers = highest + np.log(np.exp(changed - highest).mean(0)) - null.max(0)
     return mixed
 
 
@@ -224,12 +228,126 @@ def signals(
 ) -> tuple[list[Signal], list[Segment]]:
     """All of a series, in the order of the looks, and the segments that stand.
 
-    `limits` has the logarithm of what evidence confirms at each look; by default, that
-    of one series. No variance is taken to be below `floor`.
+    `limits` has the logarithm of the evidence that confirms at each look; by default,
+    that of a single series. No variance is taken to be below `floor`.
     """
     limits = limits or [log_limit(1)] * len(values)
-    watch = _Watch(np.asarray(values, float), limits, threshold, max(floor, EXACT))
+    watch = Watch(np.asarray(values, float), limits, threshold, max(floor, EXACT))
     return list(watch.signals()), watch.segments
+
+
+def nights_until_sure(
+    values: Sequence[float], start: int, limit: float, threshold: float = THRESHOLD
+) -> int | None:
+    """Looks from the value at `start` on until one confirms a change, or None."""
+    row = np.asarray(values, float)
+    watch = Watch(row, [limit] * len(row), threshold, EXACT)
+    for newest in range(start, len(row)):
+        finding = watch.look(Segment(0), newest)
+        if finding and finding.is_sure:
+            return newest + 1 - start
+    return None
+
+
+class Finding(NamedTuple):
+    """The likeliest change at a look."""
+
+    at: int
+    kind: Kind
+    evidence: float
+    is_sure: bool
+
+
+class Watch(Struct):
+    """Looks at a series after each of its values, and keeps the segments."""
+
+    values: Numbers
+    limits: Sequence[float]
+    threshold: float
+    floor: float
+    segments: list[Segment] = []
+
+    def signals(self) -> Iterator[Signal]:
+        """Look after look."""
+        self.segments, suspected = [Segment(0)], None
+        for newest in range(2 * FEWEST - 1, len(self.values)):
+            if newest % STRIDE and newest < len(self.values) - RECENT:
+                continue
+            if self._is_gone(newest):
+                yield Signal(self.segments.pop().start, newest, "withdrawn")
+                suspected = None
+            finding = self.look(self.segments[-1], newest)
+            if finding and finding.is_sure:
+                at, kind, evident, _ = finding
+                yield Signal(at, newest, "confirmed", kind, evident)
+                self._add(finding)
+                suspected = None
+            elif finding and suspected is None:
+                at, kind, evident, _ = finding
+                yield Signal(at, newest, "suspected", kind, evident)
+                suspected = at
+            elif finding is None and suspected is not None:
+                yield Signal(suspected, newest, "withdrawn")
+                suspected = None
+
+    def _add(self, finding: Finding) -> None:
+        """A drift that begins with its segment is that segment's."""
+        at, kind, evident, _ = finding
+        last = self.segments[-1]
+        if kind != "drift":
+            self.segments.append(Segment(at, evident if kind == "step" else 0.0))
+        elif at - last.start < LONG:
+            self.segments[-1] = last._replace(drift=evident)
+        else:
+            self.segments.append(Segment(at, 0.0, evident))
+
+    def look(self, segment: Segment, newest: int) -> Finding | None:
+        """The change in the values from a segment's start to the newest, if any."""
+        first = max(segment.start, newest + 1 - WINDOW)
+        if newest + 1 - first < 2 * FEWEST:
+            return None
+        values = self.values[first : newest + 1]
+        part = cleaned(values)
+        if not segment.drift and self._glance(part) < GLANCE:
+            return None
+        count = len(part)
+        steps, lines = evidence(part, bool(segment.drift), self.threshold, self.floor)
+        steps[: max(FEWEST, count - PLACES)] = steps[-1] = -np.inf
+        lines[max(0, count - LONG) :] = -np.inf
+        if segment.drift:
+            lines[:FEWEST] = -np.inf
+        step, line = float(steps.max()), float(lines.max())
+        if max(step, line) < SUSPECTED:
+            return None
+        is_line = line > step
+        at = int(lines.argmax()) if is_line else _edge(part, int(steps.argmax()))
+        total = float(np.logaddexp.reduce(lines if is_line else steps))
+        kind: Kind = ("end" if segment.drift else "drift") if is_line else "step"
+        is_ahead = abs(step - line) >= (SUSPECTED if is_line else CLEAR)
+        is_sure = total >= self.limits[newest] and is_ahead
+        if is_sure and not is_line:
+            is_sure = _step_evidence(values, part, at) >= self.limits[newest] + SPARE
+        return Finding(first + at, kind, total if is_sure else max(step, line), is_sure)
+
+    def _glance(self, part: Numbers) -> float:
+        """The deviations of the best step, as if neighbours were independent."""
+        count = len(part)
+        residual = part - part.sum() / count
+        places = np.arange(max(FEWEST, count - PLACES), count)
+        after = residual[::-1].cumsum()[::-1][places]
+        squares = float(residual @ residual)
+        between = float((after**2 * count / (places * (count - places))).max())
+        within = max(squares - between, self.floor * count)
+        return sqrt(between / within * (count - 2))
+
+    def _is_gone(self, newest: int) -> bool:
+        """Whether the newest step is less than the threshold by now."""
+        *_, before, last = (Segment(0, drift=1.0), *self.segments)
+        if before.drift or last.drift:
+            return False
+        old = np.median(self.values[before.start : last.start])
+        new = np.median(self.values[last.start : newest + 1])
+        return abs(float(new - old)) < self.threshold
 
 
 def _edge(values: Numbers, at: int) -> int:
@@ -239,20 +357,7 @@ def _edge(values: Numbers, at: int) -> int:
     return at + int(abs(values[at] - before) < abs(values[at] - after))
 
 
-def nights_until_sure(
-    values: Sequence[float], start: int, limit: float, threshold: float = THRESHOLD
-) -> int | None:
-    """Looks from the value at `start` on until one confirms a change, or None."""
-    each = np.asarray(values, float)
-    watch = _Watch(each, [limit] * len(each), threshold, EXACT)
-    for seen in range(start, len(each)):
-        look = watch.look(Segment(0), seen)
-        if look and look.sure:
-            return seen + 1 - start
-    return None
-
-
-def _shown(values: Numbers, part: Numbers, at: int) -> float:
+def _step_evidence(values: Numbers, part: Numbers, at: int) -> float:
     """How unlikely it is that so many sessions are beyond half of a step, minus the
     logarithm, if they are at the rate of those before (by Laplace's rule of succession;
     Chernoff, Annals of Mathematical Statistics 23, 1952). Bad nights are no level."""
@@ -262,105 +367,5 @@ def _shown(values: Numbers, part: Numbers, at: int) -> float:
     share, count = float(beyond[at:].mean()), len(values) - at
     if share <= usual:
         return 0.0
-    off = (1 - share) * log((1 - share) / (1 - usual)) if share < 1 else 0.0
-    return count * (share * log(share / usual) + off)
-
-
-class _Look(NamedTuple):
-    at: int
-    kind: Kind
-    evidence: float
-    sure: bool
-
-
-class _Watch(Struct):
-    values: Numbers
-    limits: Sequence[float]
-    threshold: float
-    floor: float
-    segments: list[Segment] = []
-
-    def signals(self) -> Iterator[Signal]:
-        """Each look in turn."""
-        self.segments, suspected = [Segment(0)], None
-        for seen in range(2 * FEWEST - 1, len(self.values)):
-            if seen % STRIDE and seen < len(self.values) - RECENT:
-                continue
-            if self._is_gone(seen):
-                yield Signal(self.segments.pop().start, seen, "withdrawn")
-                suspected = None
-            look = self.look(self.segments[-1], seen)
-            if look and look.sure:
-                yield Signal(look.at, seen, "confirmed", look.kind, look.evidence)
-                self._add(look)
-                suspected = None
-            elif look and suspected is None:
-                yield Signal(look.at, seen, "suspected", look.kind, look.evidence)
-                suspected = look.at
-            elif look is None and suspected is not None:
-                yield Signal(suspected, seen, "withdrawn")
-                suspected = None
-
-    def _add(self, look: _Look) -> None:
-        """A drift that begins with its segment is that segment's."""
-        last = self.segments[-1]
-        if look.kind != "drift":
-            step = look.evidence if look.kind == "step" else 0.0
-            self.segments.append(Segment(look.at, step))
-        elif look.at - last.start < LONG:
-            self.segments[-1] = last._replace(drift=look.evidence)
-        else:
-            self.segments.append(Segment(look.at, 0.0, look.evidence))
-
-    def look(self, segment: Segment, seen: int) -> _Look | None:
-        """What the values from a segment's start to the newest say by themselves."""
-        first = max(segment.start, seen + 1 - WINDOW)
-        if seen + 1 - first < 2 * FEWEST:
-            return None
-        values = self.values[first : seen + 1]
-        part = cleaned(values)
-        if not segment.drift and self._at_a_glance(part) < GLANCE:
-            return None
-        count = len(part)
-        steps, lines = evidence(part, bool(segment.drift), self.threshold, self.floor)
-        steps[: max(FEWEST, count - PLACES)] = steps[-1] = -np.inf
-        lines[max(0, count - LONG) :] = -np.inf
-        if segment.drift:
-            lines[:FEWEST] = -np.inf
-        best = int(steps.argmax()), int(lines.argmax())
-        both = float(steps[best[0]]), float(lines[best[1]])
-        if max(both) < SUSPECTED:
-            return None
-        drifts = both[1] > both[0]
-        at = best[1] if drifts else _edge(part, best[0])
-        total = float(np.logaddexp.reduce((steps, lines)[drifts]))
-        kind: Kind = ("end" if segment.drift else "drift") if drifts else "step"
-        ahead = abs(both[0] - both[1]) >= (SUSPECTED if drifts else CLEAR)
-        sure = total >= self.limits[seen] and ahead
-        if sure and not drifts:
-            sure = _shown(values, part, at) >= self.limits[seen] + SPARE
-        return _Look(first + at, kind, total if sure else max(both), sure)
-
-    def _at_a_glance(self, part: Numbers) -> float:
-        """Of the best step, as if neighbours were independent."""
-        count = len(part)
-        off = part - part.sum() / count
-        places = np.arange(max(FEWEST, count - PLACES), count)
-        after = off[::-1].cumsum()[::-1][places]
-        squares = float(off @ off)
-        between = float((after**2 * count / (places * (count - places))).max())
-        rest = max(squares - between, self.floor * count)
-        return sqrt(between / rest * (count - 2))
-
-    def _is_gone(self, seen: int) -> bool:
-        """Whether the newest step is less than the threshold by now."""
-        if len(self.segments) < 2 or self.segments[-1].drift:
-            return False
-        before, last = self.segments[-2:]
-        if before.drift:
-            return False
-        old, new = (
-            self.values[before.start : last.start],
-            self.values[last.start : seen + 1],
-        )
-        return abs(float(np.median(new) - np.median(old))) < self.threshold
+    low = (1 - share) * log((1 - share) / (1 - usual)) if share < 1 else 0.0
+    return count * (share * log(share / usual) + low)

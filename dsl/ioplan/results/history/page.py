@@ -44,7 +44,7 @@ BAND = (
 
 def document(history: History, made: str) -> Document:
     """The page's content."""
-    tests = groupby(history.series, key=lambda one: (one.test, one.group, one.metric))
+    tests = groupby(history.series, key=lambda own: (own.test, own.group, own.metric))
     sections = [
         _section(number, list(group)) for number, (_, group) in enumerate(tests, 1)
     ]
@@ -55,7 +55,7 @@ def document(history: History, made: str) -> Document:
         screen=FirstScreen(
             title=f"History of {history.plan}",
             line=made,
-            outcome=next((one for one in VERDICTS if one in outcomes), "none"),
+            outcome=next((v for v in VERDICTS if v in outcomes), "none"),
             sentence=f"{sentence(history)}.",
             chips=tuple(chips),
         ),
@@ -67,7 +67,7 @@ def document(history: History, made: str) -> Document:
 
 
 def _facts(history: History) -> Iterator[tuple[str, str]]:
-    dates = [date_text(point) for one in history.series for point in one.points]
+    dates = [date_text(point) for series in history.series for point in series.points]
     yield "number", str(history.sessions)
     if dates:
         yield "first", min(dates)
@@ -95,7 +95,7 @@ def _section(number: int, group: Sequence[Series]) -> Section:
         headers=(),
         pictures=tuple(map(picture, group)),
         runs=_table(group),
-        counted=counted(max(len(one.points) for one in group), "session"),
+        counted=counted(max(len(series.points) for series in group), "session"),
         figures_of="",
         signs=(),
     )
@@ -108,8 +108,8 @@ def picture(series: Series) -> ChartSpec:
     names = (Column("session", "session"), Column("began", "began"))
     first = max(0, len(series.points) - MOST_POINTS)
     rows = [
-        (place, one.value, one.session, date_text(one), "; ".join(one.changed))
-        for place, one in enumerate(series.points, 1)
+        (place, own.value, own.session, date_text(own), "; ".join(own.changed))
+        for place, own in enumerate(series.points, 1)
         if place > first
     ]
     notes = [BAND, f"band {band_text(series)}", *filter(None, [series.why])]
