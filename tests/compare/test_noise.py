@@ -15,13 +15,15 @@ from ioplan.language import Metric
 from ioplan.records import BackendFacts
 from ioplan.records.setup import setup_of
 from ioplan.results.compare import MetricNoise, side_of
-from ioplan.results.compare.noise import Group, estimate_noise, percent
-from ioplan.results.compare.peers import (
+from ioplan.results.compare.noise import (
+    Group,
     Peers,
     RunFigures,
+    estimate_noise,
     noise_of,
     other_sessions,
     peers_of,
+    percent,
     reference_sessions,
 )
 from ioplan.results.report import Reader

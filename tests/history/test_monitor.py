@@ -11,13 +11,13 @@ from synthetic_history import KINDS, NOISE, noise, series_of
 from ioplan.results.history import History, Series, log_limit, sentence, signals
 from ioplan.results.history.blocks import change_line
 from ioplan.results.history.ledger import added
-from ioplan.results.history.limits import budget
 from ioplan.results.history.monitor import (
     CORRELATIONS,
     EXACT,
     FEWEST,
     SIZE,
     Signal,
+    budget,
     evidence,
 )
 

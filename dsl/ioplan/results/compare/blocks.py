@@ -19,7 +19,7 @@ from ioplan.results.compare.comparison import (
 )
 from ioplan.results.compare.decision import OTHER_METHOD, UNKNOWN_NOISE
 from ioplan.results.compare.estimate import ASSUMED_PERCENT, MOST
-from ioplan.results.compare.pairing import place_text
+from ioplan.results.compare.side import place_text
 from ioplan.results.report.blocks import Table, Text, Tone
 
 TONES: dict[RowVerdict, Tone] = {
@@ -82,7 +82,6 @@ def heading(comparison: Comparison) -> str:
 
 
 def _drive_text(side: SideSummary) -> str:
-    """Model and serial number, or the path."""
     return ", ".join(drive.lstrip(":") for drive in side.drives) or side.target
 
 
@@ -110,7 +109,6 @@ NUMERIC = ("base", "new", "change", "ratio", "95 % interval")
 def _table(
     title: str, columns: Columns, judged: Sequence[JudgedMetric], reasons: bool
 ) -> Table:
-    """The verdicts, then the columns that have any text."""
     if reasons:
         columns = columns | {"reason": [row.why for row in judged]}
     columns = {name: texts for name, texts in columns.items() if any(texts)}
@@ -135,7 +133,6 @@ def _columns(comparison: Comparison, rows: Sequence[Row]) -> Columns:
 
 
 def _all_cells_columns(comparison: Comparison) -> Columns:
-    """The changes, and how many cells changed in that direction."""
     rows = comparison.all_cells
     return {
         "metric": [row.metric for row in rows],
@@ -147,7 +144,6 @@ def _all_cells_columns(comparison: Comparison) -> Columns:
 
 
 def _changes(comparison: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
-    """As ratios of two drives, or of two sessions; else in percent."""
     is_ratio = comparison.is_of_drives or comparison.is_single
     end_text = ratio_text if is_ratio else _signed
     return {
@@ -168,7 +164,6 @@ def _direction(ratio: float | None) -> str:
 
 
 def change_text(ratio: float | None, is_ratio: bool) -> str:
-    """A ratio as a change, +12.3 %, or as it is, 1.12×."""
     if ratio is None:
         return "–"
     return ratio_text(ratio) if is_ratio else f"{_signed(ratio)} %"
@@ -219,7 +214,6 @@ def _open_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:
-    """Why, and what would decide it."""
     first = rows[0]
     is_unknown = first.why == UNKNOWN_NOISE
     why = "1 session a side" if is_unknown and comparison.is_single else first.why

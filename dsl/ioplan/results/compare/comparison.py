@@ -110,7 +110,6 @@ class Comparison(Model):
     neither: tuple[str, ...] = Field((), description="planned cells that both have not")
 
     def count(self, verdict: RowVerdict) -> int:
-        """How many rows have that verdict."""
         return sum(row.verdict == verdict for row in self.rows)
 
     @property
@@ -120,7 +119,6 @@ class Comparison(Model):
 
     @property
     def is_single(self) -> bool:
-        """Whether both sides are one session."""
         return len(self.base.sessions) == len(self.new.sessions) == 1
 
     @property
@@ -141,13 +139,10 @@ class Comparison(Model):
 
     @property
     def anything_worse(self) -> bool:
-        """In a cell, or over all of them."""
         return any(row.verdict == "worse" for row in (*self.rows, *self.all_cells))
 
 
 def side_summary(sessions: Sequence[Session], drives: Iterable[str]) -> SideSummary:
-    """The side of these sessions."""
-
     def listed(name: str) -> str:
         return ", ".join(dict.fromkeys(getattr(one, name) for one in sessions))
 

@@ -54,8 +54,6 @@ class Decision(Struct, frozen=True):
 
 
 class TableDecisions(Struct, frozen=True):
-    """The decisions of a table: for all cells, if they are enough, and for cells."""
-
     table: MetricTable
     common: Decision | None
     cells: tuple[Decision, ...]
@@ -148,7 +146,6 @@ def _decide_common(
 def _is_driven_by_one_cell(
     estimate: Estimate, differences: Sequence[float], threshold: float
 ) -> bool:
-    """Whether the change is not significant without the cell that changed most."""
     *others, _largest = sorted(differences, key=lambda d: d * estimate.difference)
     without_largest = replace(estimate, difference=fmean(others))
     return without_largest.p_value(threshold) > ALPHA
@@ -224,7 +221,6 @@ def rank_p_value(base: Sequence[float], new: Sequence[float]) -> float:
 
 @lru_cache(None)
 def _orders(m: int, n: int, u: int) -> int:
-    """Orders of m and n values in which u pairs are inverted."""
     if u < 0:
         return 0
     if not m or not n:

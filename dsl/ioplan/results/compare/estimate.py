@@ -15,10 +15,10 @@ from ioplan.language.metric import Metric
 from ioplan.results.compare.noise import (
     FEWEST_CELLS,
     MIN_DEGREES,
-    Key,
     MetricNoise,
     total,
 )
+from ioplan.results.compare.side import Key
 
 # A metric of a pair of cells, as logarithms: a difference of logarithms is a ratio, and
 # noise that is a share of the figure is the same everywhere.
@@ -38,12 +38,10 @@ class MetricSide(Struct, frozen=True, dict=True):
 
     @cached_property
     def figures(self) -> tuple[float, ...]:
-        """The means of the sessions' runs."""
         return tuple(map(fmean, self.sessions))
 
     @property
     def mean(self) -> float:
-        """The mean of the sessions' figures."""
         return fmean(self.figures)
 
     @property
@@ -61,7 +59,6 @@ class MetricPair(Struct, frozen=True):
 
     @property
     def has_figures(self) -> bool:
-        """Whether both sides have a figure."""
         return bool(self.base.sessions and self.new.sessions)
 
     @property
@@ -71,15 +68,12 @@ class MetricPair(Struct, frozen=True):
 
     @property
     def is_identical(self) -> bool:
-        """Whether the figures are the same to the last digit."""
         return self.has_figures and sorted(self.base.figures) == sorted(
             self.new.figures
         )
 
 
 class MetricTable(Struct, frozen=True):
-    """A metric of all pairs of cells, and its noise."""
-
     metric: Metric
     pairs: tuple[MetricPair, ...]
     noise: MetricNoise
@@ -122,7 +116,6 @@ class Estimate(Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """New / base."""
         return exp(self.difference)
 
     @property
@@ -132,11 +125,9 @@ class Estimate(Struct, frozen=True):
         return exp(self.difference - half), exp(self.difference + half)
 
     def is_within(self, threshold: float) -> bool:
-        """Whether the whole interval is within the threshold."""
         return self._exceeds_half_interval(log1p(threshold) - abs(self.difference))
 
     def is_beyond(self, threshold: float) -> bool:
-        """Whether the whole interval is beyond the threshold."""
         return self._exceeds_half_interval(abs(self.difference) - log1p(threshold))
 
     def _exceeds_half_interval(self, distance: float) -> bool:
@@ -265,5 +256,4 @@ def _rounded(degrees: float) -> float:
 
 @lru_cache(1024)
 def _margin(p_value: float, degrees: float) -> float:
-    """In standard errors."""
     return quantile(1 - p_value / 2, degrees) + quantile(POWER, degrees)

@@ -30,7 +30,6 @@ from ioplan.results.store.store import Store
 
 
 def text(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
-    """For the terminal; equal rows only with `everything`."""
     return writers.terminal(blocks(comparison, everything))
 
 

@@ -42,26 +42,28 @@ from ioplan.results.compare.estimate import (
     MetricTable,
     sessions_needed,
 )
-from ioplan.results.compare.noise import percent
-from ioplan.results.compare.pairing import (
-    CellPair,
-    align,
-    cell_name,
-    has_one_method,
-    method_differences,
-    place_text,
-    remarks,
-)
-from ioplan.results.compare.peers import (
+from ioplan.results.compare.noise import (
     ASSUMED_SOURCE,
     Peers,
     RunFigures,
     assumed_noise,
     noise_of,
     peers_of,
+    percent,
     reference_sessions,
 )
-from ioplan.results.compare.side import CellRuns, Side, needs_parts
+from ioplan.results.compare.side import (
+    CellPair,
+    CellRuns,
+    Side,
+    align,
+    cell_name,
+    has_one_method,
+    method_differences,
+    needs_parts,
+    place_text,
+    remarks,
+)
 from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.report.reader import Reader
 from ioplan.results.share.recorded_plan import recorded_plan
@@ -79,12 +81,10 @@ class Question(Struct, frozen=True):
 
     @property
     def threshold(self) -> float:
-        """As a share."""
         return self.threshold_percent / 100
 
 
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
-    """Compare the sides. Raises StoreError."""
     alignment = align(base.cells, new.cells)
     places = [(pair, m) for pair in alignment.pairs for m in _metrics(pair, question)]
     by_metric: dict[Metric, list[CellPair]] = {}
@@ -141,7 +141,6 @@ def _table(
     sides: tuple[Side, Side],
     question: Question,
 ) -> MetricTable:
-    """The figures of a metric, and its noise."""
     base, new = units(sides[0].sessions, sides[1].sessions)
     keys = list(dict.fromkeys(cell.key for side in sides for cell in side.cells))
     noise = noise_of(figures, peers)
@@ -194,7 +193,6 @@ class Rows(Struct, frozen=True):
     def of_cells(
         self, cells: Sequence[CellPair], decided: TableDecisions
     ) -> Iterator[Row]:
-        """The rows of a metric."""
         pairs, decisions = decided.table.pairs, decided.cells
         for pair, of_metric, decision in zip(cells, pairs, decisions, strict=True):
             yield self._of_cell(pair, decided.table, of_metric, decision)
@@ -225,7 +223,6 @@ class Rows(Struct, frozen=True):
         )
 
     def of_all_cells(self, table: MetricTable, decision: Decision) -> AllCells:
-        """The row of the change that all cells have in common."""
         estimate, noise = decision.estimate, table.noise
         assert estimate
         differences = [pair.difference for pair in table.pooled()]
@@ -298,7 +295,6 @@ def _without_figure(cells: CellPair, pair: MetricPair) -> dict[str, Any]:
 
 
 def _noise_summary(table: MetricTable) -> NoiseSummary:
-    """The noise of the median cell, and which sessions it is from."""
     noise = table.noise
     sessions = [noise.session(pair.new.key) for pair in table.pairs]
     is_estimated = noise.source not in ("", ASSUMED_SOURCE)

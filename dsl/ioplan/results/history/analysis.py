@@ -13,7 +13,6 @@ import numpy as np
 from msgspec import Struct
 
 from ioplan.core.statistics.student_t import quantile
-from ioplan.results.history.limits import log_limit
 from ioplan.results.history.model import Change, Level, Point, Series, SignalEntry
 from ioplan.results.history.monitor import (
     CLIP,
@@ -24,6 +23,7 @@ from ioplan.results.history.monitor import (
     Numbers,
     Segment,
     cleaned,
+    log_limit,
     signals,
 )
 from ioplan.results.history.sessions import SessionFigures, changed
@@ -135,7 +135,6 @@ def _fits(values: Sequence[float], segments: Sequence[Segment]) -> list[Fit]:
 
 
 def _fit(segment: Segment, values: Numbers) -> Fit:
-    """By least squares; outliers are moved before."""
     at = np.arange(len(values)) - (len(values) - 1) / 2
     slope = float(at @ values / (at @ at)) if segment.drift else 0.0
     line = values.mean() + slope * at
@@ -186,7 +185,6 @@ def _noise(fits: Sequence[Fit], limits: SeriesLimits) -> Noise:
 
 
 def _has_heavy_tails(values: Numbers) -> bool:
-    """With correlation, a shock then looks like a level."""
     sizes = np.abs(values)
     return bool((sizes > CLIP * NORMAL_MAD * np.median(sizes)).mean() > HEAVY)
 
@@ -218,8 +216,6 @@ def _level(fit: Fit, noise: Noise | None) -> Level:
 
 
 class Move(NamedTuple):
-    """A change from one logarithm to another, and half of its interval."""
-
     kind: Literal["step", "drift"]
     at: int
     evidence: float

@@ -8,8 +8,8 @@ from itertools import groupby
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
 from ioplan.results.compare.blocks import change_text
-from ioplan.results.history.limits import budget
 from ioplan.results.history.model import Change, History, Point, Series
+from ioplan.results.history.monitor import budget
 from ioplan.results.report.blocks import Table, Text, Tone
 from ioplan.results.report.terminal.sparkline import level_line
 
@@ -64,7 +64,6 @@ def _table(heading: str, group: Sequence[Series]) -> Table:
 
 
 def _sparkline(series: Series) -> str:
-    """The values, the oldest first."""
     values = [point.value for point in series.points]
     middle = sorted(values)[len(values) // 2]
     low, high = min(*values, middle * (1 - CALM)), max(*values, middle * (1 + CALM))
@@ -72,7 +71,6 @@ def _sparkline(series: Series) -> str:
 
 
 def _sessions(series: Series, everything: bool) -> Iterator[Text | Table]:
-    """The newest sessions of a series."""
     changes = {change.point: change for change in series.changes}
     first = 0 if everything else max(0, len(series.points) - MOST_ROWS)
     rows = []
@@ -101,7 +99,6 @@ def _sessions(series: Series, everything: bool) -> Iterator[Text | Table]:
 
 
 def group_text(series: Series) -> str:
-    """What the series is parted by."""
     return ", ".join(filter(None, series.group.values())) or "all sessions"
 
 
@@ -114,7 +111,6 @@ def band_text(series: Series) -> str:
 
 
 def value_text(series: Series, value: float) -> str:
-    """A figure of the series."""
     return metric_text(value, series.unit)
 
 
@@ -123,7 +119,6 @@ def _percent(ratio: float) -> str:
 
 
 def date_text(point: Point) -> str:
-    """The day and the minute."""
     return point.at[:16].replace("T", " ")
 
 
@@ -154,7 +149,6 @@ def change_line(series: Series, change: Change) -> str:
 
 
 def _cause(change: Change) -> str:
-    """What else changed, and when."""
     if change.kind == "drift":
         return GRADUAL
     if not change.with_it:
@@ -178,7 +172,6 @@ def sentence(history: History) -> str:
 
 
 def _promise(history: History, judged: Sequence[Series]) -> str:
-    """How often a change is confirmed where there is none."""
     years = 1 / (history.watched * budget(history.watched))
     period = "a year" if years <= 1 else f"in {years:.0f} years"
     promise = f"at most one false alarm {period} over {history.watched:,} series"

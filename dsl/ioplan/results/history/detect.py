@@ -31,15 +31,16 @@ from ioplan.results.compare.estimate import (
     sessions_needed,
 )
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question
-from ioplan.results.compare.noise import FEWEST_CELLS, MetricNoise, percent
-from ioplan.results.compare.peers import (
+from ioplan.results.compare.noise import (
+    FEWEST_CELLS,
+    MetricNoise,
     RunFigures,
     noise_of,
     other_sessions,
+    percent,
     setups_of,
 )
-from ioplan.results.history.limits import log_limit
-from ioplan.results.history.monitor import nights_until_sure
+from ioplan.results.history.monitor import log_limit, nights_until_sure
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 
@@ -53,8 +54,6 @@ BEFORE, MOST_NIGHTS, DRAWN = 30, 60, 9
 
 
 class MetricNeeds(Model):
-    """The sessions a side that one metric needs; none of more than 50."""
-
     metric: str
     all_cells: int | None = Field(description="for a change that all cells share")
     one_cell: int | None = Field(description="for a change in the median cell alone")

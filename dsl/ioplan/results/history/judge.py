@@ -9,7 +9,7 @@ from statistics import fmean, median
 from msgspec import Struct
 
 from ioplan.language.metric import Metric
-from ioplan.results.compare.peers import BUCKET
+from ioplan.results.compare.noise import BUCKET
 from ioplan.results.history.analysis import SeriesLimits, analyse
 from ioplan.results.history.model import History, Series
 from ioplan.results.history.monitor import EXACT
@@ -48,7 +48,6 @@ class Question(Struct, frozen=True):
 def history(
     store: Store, plan: str, run_ids: Sequence[str], question: Question
 ) -> History:
-    """The history of the cells with these ids, in their order. Raises StoreError."""
     ids = list(dict.fromkeys(run_ids))
     names = store.ids_that_did(ids)
     metrics, kind = question.metrics, question.kind
@@ -123,7 +122,6 @@ def _group_series(
     cells: Sequence[Cell],
     limits: SeriesLimits,
 ) -> Iterator[Series]:
-    """A summary, then the cells."""
     values = [values_of(sessions, str(metric), cell) for cell in cells]
     rows = [({"test": SUMMARY, "cell": {}, "run_id": ""}, _summary(values))]
     rows = rows if len(cells) >= FEWEST_CELLS else []

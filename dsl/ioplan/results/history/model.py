@@ -80,19 +80,15 @@ class Series(Model):
 
     @property
     def is_suspected(self) -> bool:
-        """Whether the newest signal is a change that is not confirmed yet."""
         return bool(self.signals) and self.signals[-1].state == "suspected"
 
     @property
     def name(self) -> str:
-        """Test and cell."""
         cell = " ".join(f"{axis}={value}" for axis, value in self.cell.items())
         return f"{self.test} {cell}".strip()
 
 
 class History(Model):
-    """The series that were asked for."""
-
     plan: str
     by: tuple[str, ...]
     sessions: int
@@ -102,5 +98,4 @@ class History(Model):
 
     @property
     def changes(self) -> int:
-        """The number of changes of all series."""
         return sum(len(series.changes) for series in self.series)

@@ -16,14 +16,13 @@ What a look says depends on no later session. A confirmed change begins a new le
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import log, log1p, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-
-from ioplan.results.history.limits import SPARE, log_limit
 
 Numbers = NDArray[np.float64]
 
@@ -58,6 +57,35 @@ RECENT, STRIDE = 730, 8
 GLANCE = 3.5
 """Deviations, as if neighbours were independent: without so many, a look ends."""
 
+# How much evidence confirms a change, so that false alarms keep within a budget.
+
+NIGHTS = 365
+"""A year has at least so many looks."""
+YEARLY = 0.05
+"""Of series that do not change, so many may have a false alarm in a year of looks."""
+SPARE = 3.0
+"""The bound is kept with so much evidence to spare, as a change has to be likelier than
+the best series without one: docs/history.md has the false alarms that were counted, for
+correlations up to 0.95 and for heavy tails."""
+
+
+def budget(series: int) -> float:
+    """False alarms of one series in a year: all have one together."""
+    return min(YEARLY, 1 / max(1, series))
+
+
+@lru_cache(4096)
+def log_limit(series: int, looks: float = NIGHTS) -> float:
+    """What the sum of the evidence for all places of a change must reach.
+
+    A sum of e-processes begun at each look is expected to be the number of looks (an
+    e-detector: Shin, Ramdas and Rinaldo, New England Journal of Statistics in Data
+    Science 2, 2024), so that it reaches looks / budget within them with a chance of the
+    budget at most (Markov).
+    """
+    return log(max(looks, NIGHTS) / budget(series)) - SPARE
+
+
 State = Literal["suspected", "confirmed", "withdrawn"]
 Kind = Literal["step", "drift", "end"]
 """The end is that of a drift, where the series goes on otherwise."""
@@ -89,9 +117,9 @@ def evidence(
 
     They are against a series without: a level, or a line where it `drifts`. The null
     hypothesis has changes of up to the threshold (Murphy and Myors, Journal of Applied
-    Psychology 84, 1999), and for a step a single shock at its place, so that what counts
-    is where the sessions after it stay, and not the jump (an innovation outlier: Fox,
-    Journal of the Royal Statistical Society B 34, 1972).
+    Psychology 84, 1999), and for a step a single shock at its place, so that where the
+    sessions after it stay counts, and not the jump (an innovation outlier: Fox, Journal
+    of the Royal Statistical Society B 34, 1972).
     """
     count = len(values)
     columns = [np.ones(count), *([np.arange(count) / count] if drifts else [])]
@@ -250,8 +278,6 @@ def nights_until_sure(
 
 
 class Finding(NamedTuple):
-    """The likeliest change at a look."""
-
     at: int
     kind: Kind
     evidence: float
@@ -341,7 +367,6 @@ class Watch(Struct):
         return sqrt(between / within * (count - 2))
 
     def _is_gone(self, newest: int) -> bool:
-        """Whether the newest step is less than the threshold by now."""
         *_, before, last = (Segment(0, drift=1.0), *self.segments)
         if before.drift or last.drift:
             return False

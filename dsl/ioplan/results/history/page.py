@@ -43,7 +43,6 @@ BAND = (
 
 
 def document(history: History, made: str) -> Document:
-    """The page's content."""
     tests = groupby(history.series, key=lambda own: (own.test, own.group, own.metric))
     sections = [
         _section(number, list(group)) for number, (_, group) in enumerate(tests, 1)
@@ -128,7 +127,6 @@ def picture(series: Series) -> ChartSpec:
 
 
 def _levels(series: Series, y: Column, first: int) -> Frame:
-    """A band for each level, between the sessions that it ends at."""
     columns = (
         Column("x", "from", X.unit),
         Column("x2", "to", X.unit),

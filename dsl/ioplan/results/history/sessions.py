@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from math import isfinite
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.setup import drive_of, identity_of
-from ioplan.results.compare.noise import Key
-from ioplan.results.compare.peers import logs_of
-from ioplan.results.compare.side import CellRuns, cells_of
-from ioplan.results.measure.metrics import UNREAD, Figure, of_result
+from ioplan.results.compare.noise import logs_of
+from ioplan.results.compare.side import CellRuns, Key, cells_of
+from ioplan.results.measure.metrics import NOTHING, UNREAD, Figure, of_result
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.connection import Row
 from ioplan.results.store.figures import TOTAL, columns_of
@@ -110,15 +110,6 @@ class SessionFigures(Struct, frozen=True):
     figures: Mapping[str, Logs]
 
 
-class SessionCells(NamedTuple):
-    """A session's cells and figures, and the number of its first run that counts."""
-
-    session: str
-    first_seq: int
-    cells: Sequence[Cell]
-    figures: Mapping[str, Logs]
-
-
 PAGE_RUNS = 2000
 """So many runs, by the number of ids, are read at once."""
 
@@ -132,129 +123,154 @@ def read_sessions(
 ) -> tuple[list[SessionFigures], list[Cell]]:
     """Read these runs of these sessions, two queries a page; sessions by their ids,
     cells in the order of the runs. Raises StoreError."""
-    reader = FigureReader(store, metrics, kind)
-    settings = Settings(store)
-    figures: list[SessionFigures] = []
-    cells: dict[Key, Cell] = {}
+    reader = SessionReader(store, run_ids, metrics, kind)
     size = max(1, PAGE_RUNS // max(1, len(run_ids)))
+    figures: list[SessionFigures] = []
     for first in range(0, len(sessions), size):
-        page = [*reader.read(sessions[first : first + size], run_ids)]
-        figures += settings.add(page)
-        for session in page:
-            cells |= {cell.key: cell for cell in session.cells}
+        figures += reader.read(sessions[first : first + size])
     figures.sort(key=attrgetter("session"))
     places = {run_id: place for place, run_id in enumerate(run_ids)}
-    return figures, sorted(cells.values(), key=lambda cell: places[cell.run_id])
+    cells = reader.cells.values()
+    return figures, sorted(cells, key=lambda cell: places[cell.run_id])
 
 
-class FigureReader:
-    """Reads figures of runs: from columns, if these have all that the metrics need.
+SETTING = ("ioplan", "backend", "target", "env")
+_setting = itemgetter(*SETTING)
+Places = Mapping[Cell, Sequence[int]]
+"""Which of a session's runs are of a cell."""
 
-    Sessions whose runs have the same places in the plan have the same cells, which are
-    computed once.
+
+class SessionReader:
+    """Reads figures from columns, or from records if the metrics need more.
+
+    Sessions whose runs have the same places in the plan have the same cells, and those
+    with the same setting the same conditions: both are read once.
     """
 
-    def __init__(self, store: Store, metrics: Sequence[Metric], kind: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        run_ids: Sequence[str],
+        metrics: Sequence[Metric],
+        kind: str,
+    ) -> None:
         self._store, self._reader = store, Reader(store)
-        self._metrics, self._kind = metrics, kind
+        self._run_ids, self._metrics, self._kind = run_ids, metrics, kind
         self._single = {metric: of_result(metric) for metric in metrics}
-        self._columns: dict[str, set[str]] = {}
         self._needs_records = not all(map(columns_of, metrics))
+        self._columns: dict[str, set[str]] = {}
         for metric in () if self._needs_records else metrics:
             names = self._columns.setdefault(metric.direction or TOTAL, set())
             names.update(columns_of(metric) or ())
-        self._cells: dict[object, Mapping[Cell, Sequence[int]]] = {}
+        self._places: dict[object, Places] = {}
+        self._conditions: dict[tuple[str, ...], Conditions] = {}
+        self.cells: dict[Key, Cell] = {}
 
-    def read(
-        self, sessions: Sequence[str], run_ids: Sequence[str]
-    ) -> Iterator[SessionCells]:
-        """The sessions that have any of these runs."""
-        condition, values = _condition(sessions, run_ids)
+    def read(self, sessions: Sequence[str]) -> Iterator[SessionFigures]:
+        """Those of these sessions that have any of the runs."""
+        condition, values = self._condition(sessions)
         with validated("run"), self._store.reading() as connection:
             page = read_outlines(connection, self._columns, condition, **values)
         records = None
         if self._needs_records:
             records = self._store.runs(Fields.ALL, condition, **values)
-        end = 0
+        firsts, figures, end = {}, {}, 0
         for session, runs in groupby(page.runs, key=attrgetter("session")):
             start, end = end, end + len([*runs])
-            cells = self._cells_of(session, page.slots[start:end], run_ids)
-            if not cells:
-                continue
-            with validated(f"figures of session {session!r}"):
-                figures = {
-                    str(metric): _logs(
-                        (
-                            cell.key,
-                            self._record_figures(metric, records, start, places)
-                            if records
-                            else self._column_figures(metric, page, start, places),
-                        )
-                        for cell, places in cells.items()
-                    )
-                    for metric in self._metrics
-                }
-            first = page.runs[start + next(iter(cells.values()))[0]]
-            yield SessionCells(session, first.seq, [*cells], figures)
+            places = self._places_of(session, page.slots[start:end])
+            if places:
+                firsts[session] = page.runs[start + next(iter(places.values()))[0]].seq
+                self.cells |= {cell.key: cell for cell in places}
+                figures[session] = self._figures(page, records, start, places)
+        for row in self._settings(firsts):
+            session = row["session"]
+            conditions = self._conditions_of(row)
+            yield SessionFigures(
+                session, row["started_at"], conditions, figures[session]
+            )
 
-    def _cells_of(
-        self, session: str, slots: list[tuple[object, ...]], run_ids: Sequence[str]
-    ) -> Mapping[Cell, Sequence[int]]:
-        """The cells, and which of the session's runs are theirs."""
+    def _condition(self, sessions: Iterable[str]) -> tuple[str, dict[str, str]]:
+        of_sessions, names = listed("session", [*sessions])
+        of_ids, ids = listed("run_id", self._run_ids)
+        return f"{of_sessions} AND {of_ids}", names | ids
+
+    def _places_of(self, session: str, slots: list[tuple[object, ...]]) -> Places:
         key = tuple(slots)
-        if key in self._cells:
-            return self._cells[key]
-        condition, values = _condition([session], run_ids)
+        if key in self._places:
+            return self._places[key]
+        condition, values = self._condition([session])
         records = self._store.runs(Fields.PLACE, condition, **values)
-        places = {run.seq: place for place, run in enumerate(records)}
-        cells = {
-            _cell(cell): [places[run.seq] for run in cell.runs]
+        numbers = {run.seq: number for number, run in enumerate(records)}
+        places = {
+            _cell(cell): [numbers[run.seq] for run in cell.runs]
             for cell in cells_of(records, self._kind)
             if cell.runs
         }
         if not any(run.steady or run.decided for run in records):  # else hardly alike
-            self._cells[key] = cells
-        return cells
+            self._places[key] = places
+        return places
 
-    def _record_figures(
+    def _figures(
+        self,
+        page: Outlines,
+        records: Sequence[RunRecord] | None,
+        start: int,
+        places: Places,
+    ) -> dict[str, Logs]:
+        """Raises StoreError."""
+        figures: dict[str, Logs] = {}
+        with validated(f"figures of session {page.runs[start].session!r}"):
+            for metric in self._metrics:
+                of_run = partial(self._figure, metric, page, records)
+                logs = figures[str(metric)] = {
+                    cell.key: own
+                    for cell, numbers in places.items()
+                    if (own := logs_of([of_run(start + at) for at in numbers]))
+                }
+                if not isfinite(sum(map(sum, logs.values()))):
+                    raise ValueError("a figure is infinite")
+        return figures
+
+    def _figure(
         self,
         metric: Metric,
-        records: Sequence[RunRecord],
-        start: int,
-        places: Sequence[int],
-    ) -> Iterator[Figure]:
-        return (self._reader.figure(metric, [records[start + at]]) for at in places)
+        page: Outlines,
+        records: Sequence[RunRecord] | None,
+        at: int,
+    ) -> Figure:
+        if records:
+            return self._reader.figure(metric, [records[at]])
+        run, result = page.runs[at], page.results[metric.direction or TOTAL][at]
+        if not result or not result.ios:
+            return NOTHING
+        figure = self._single[metric](run, result)
+        if figure is not UNREAD:
+            return figure
+        key = {"session": run.session, "seq": run.seq}
+        records = self._store.runs(Fields.FIGURES, OF_RUN, **key)
+        return self._reader.figure(metric, records)
 
-    def _column_figures(
-        self, metric: Metric, page: Outlines, start: int, places: Sequence[int]
-    ) -> Iterator[Figure]:
-        """The figures of runs with I/O in the metric's direction."""
-        single, results = self._single[metric], page.results[metric.direction or TOTAL]
-        for at in places:
-            run, result = page.runs[start + at], results[start + at]
-            if result and result.ios:
-                figure = single(run, result)
-                if figure is UNREAD:
-                    key = {"session": run.session, "seq": run.seq}
-                    records = self._store.runs(Fields.FIGURES, OF_RUN, **key)
-                    figure = self._reader.figure(metric, records)
-                yield figure
+    def _settings(self, firsts: Mapping[str, int]) -> list[Row]:
+        """What the first runs of sessions say of all of them."""
+        if not firsts:
+            return []
+        condition, values = listed("session", [*firsts])
+        numbers = ", ".join(map(str, {*firsts.values()}))
+        query = f"""
+            SELECT session, seq, started_at, {", ".join(SETTING)} FROM run
+            WHERE {condition} AND run.seq IN ({numbers})"""
+        with self._store.reading() as connection:
+            rows = connection.rows(query, **values)
+        return [row for row in rows if firsts[row["session"]] == row["seq"]]
 
-
-def _condition(
-    sessions: Sequence[str], run_ids: Sequence[str]
-) -> tuple[str, dict[str, str]]:
-    of_sessions, names = listed("session", sessions)
-    of_ids, ids = listed("run_id", run_ids)
-    return f"{of_sessions} AND {of_ids}", names | ids
-
-
-def _logs(figures: Iterable[tuple[Key, Iterable[Figure]]]) -> Logs:
-    """Of the cells that have a figure. Raises ValueError."""
-    logs = {key: own for key, some in figures if (own := logs_of(some))}
-    if not isfinite(sum(map(sum, logs.values()))):
-        raise ValueError("a figure is infinite")
-    return logs
+    def _conditions_of(self, row: Row) -> Conditions:
+        key = _setting(row)
+        if key not in self._conditions:
+            of_run = {"session": row["session"], "seq": row["seq"]}
+            (run,) = self._store.runs(Fields.SETUP, OF_RUN, **of_run)
+            conditions = {name: read(run) for name, read in CONDITIONS.items()}
+            self._conditions[key] = conditions
+        return self._conditions[key]
 
 
 def _cell(cell: CellRuns) -> Cell:
@@ -268,46 +284,6 @@ def _title(run: RunRecord) -> str:
     if run.asked.kind == "prepare" and after:
         return f"preparation {after.name}"
     return f"{run.asked.test}: {run.asked.name}" if run.asked.name else run.asked.test
-
-
-SETTING = ("ioplan", "backend", "target", "env")
-_setting = itemgetter(*SETTING)
-
-
-class Settings:
-    """Reads conditions once for all sessions that have the same ones."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._conditions: dict[tuple[str, ...], Conditions] = {}
-
-    def add(self, page: Sequence[SessionCells]) -> Iterator[SessionFigures]:
-        """The sessions with the conditions of their first run that counts."""
-        rows = self._rows({cells.session: cells.first_seq for cells in page})
-        for session, seq, _, figures in page:
-            row = rows[session]
-            key = _setting(row)
-            if key not in self._conditions:
-                of_run = {"session": session, "seq": seq}
-                (run,) = self._store.runs(Fields.SETUP, OF_RUN, **of_run)
-                conditions = {name: read(run) for name, read in CONDITIONS.items()}
-                self._conditions[key] = conditions
-            at = row["started_at"]
-            yield SessionFigures(session, at, self._conditions[key], figures)
-
-    def _rows(self, firsts: Mapping[str, int]) -> dict[str, Row]:
-        if not firsts:
-            return {}
-        condition, values = listed("session", [*firsts])
-        numbers = ", ".join(map(str, {*firsts.values()}))
-        query = f"""
-            SELECT session, seq, started_at, {", ".join(SETTING)} FROM run
-            WHERE {condition} AND run.seq IN ({numbers})"""
-        with self._store.reading() as connection:
-            rows = connection.rows(query, **values)
-        return {
-            row["session"]: row for row in rows if firsts[row["session"]] == row["seq"]
-        }
 
 
 def values_of(
