@@ -455,7 +455,8 @@ def sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             records = list(opened.records(last.id))
             (found,), _ = session_sections(opened, last, records, plan_of(last))
         (probes,) = (one for one in found.pictures if one.kind == "probes")
-        return found, probes, done.out
+        tables = ioplan("show", "--tables", "--store", store).out
+        return found, probes, done.out + tables
 
     return ran
 

@@ -23,6 +23,7 @@ from report_charts import charts, column, printed
 from rich.text import Text
 from sessions import put as put_session
 
+from ioplan import iops_text
 from ioplan.language import Metric, parse_metric
 from ioplan.records import RunDetail
 from ioplan.results.measure import (
@@ -290,7 +291,7 @@ def test_it_is_shown(tmp_path: Path, store_path: Path) -> None:
     with Store.open(store_path) as store:
         (run,) = store.records(store.session("last").id)
     total = next(line for line in everything.splitlines() if " all " in line)
-    assert total.split()[1] == f"{run.total.iops / 1000:.3g}k"
+    assert total.split()[1] == iops_text(run.total.iops)
 
 
 @pytest.mark.usefixtures("store_path")

@@ -159,12 +159,13 @@ class Report(Struct, frozen=True):
         """A rate that the headlines have of a test, in IOPS or bytes per second."""
         headlines = self.text[self.text.rindex("Headlines") :]
         found = re.search(
-            rf"^{test}\n(?:  .*\n)*?  .*, QD {qd} +█\S* +([\d.,]+)(k| MB/s| GB/s|)",
+            rf"^{test}\n(?:  .*\n)*?  .*, QD {qd} +[█▉▊▋▌▍▎▏]\S* +"
+            r"([\d.,]+)(k? IOPS| MB/s| GB/s)",
             headlines,
             re.MULTILINE,
         )
         assert found, (test, qd, headlines)
-        units = {"k": 1e3, " MB/s": 1e6, " GB/s": 1e9, "": 1.0}
+        units = {"k IOPS": 1e3, " IOPS": 1.0, " MB/s": 1e6, " GB/s": 1e9}
         return float(found[1].replace(",", "")) * units[found[2]]
 
     def saturated_at(self, test: str) -> int:
