@@ -326,6 +326,10 @@ def test_bars_of_several_drives_fit(
     assert len(ranked) >= min(count - 1, 6)
     places = [bars.index(label) for label in ranked]
     assert places == sorted(places)
+    assert ("more: --tables" in shown) == (count > 8)
+    every = ioplan("show", *ids, "--tables", "--store", path).out
+    assert "more: --tables" not in every
+    assert every.count("drive 00") > shown.count("drive 00") or count <= 8
 
 
 WRITES = "sequential 4KiB 0/100"

@@ -24,6 +24,7 @@ from ioplan.results.report import judgements, sentences
 from ioplan.runner.execute.observer import SessionObserver
 
 WIDTH = 80
+BELOW, FURTHER = " " * 7, " " * 9
 NAME = 33
 PROBE = 18
 """Columns of a cell's name, and of that of a probe, so that a run has a line."""
@@ -103,9 +104,12 @@ class Lines(SessionObserver):
     def _numbered(self, text: str, style: str = "") -> None:
         self.say(f"  {self.number:>3}  {text}", style)
 
-    def _below(self, text: str, style: str = "dim") -> None:
-        """A line that belongs to the step above it."""
-        self.say(f"       {text}", style)
+    def _below(self, text: str, style: str = "dim", whole: bool = True) -> None:
+        """A line that belongs to the step above it, at a terminal wrapped by words."""
+        is_narrow = self.out.is_terminal or not whole
+        width = WIDTH if is_narrow else len(BELOW + text)
+        for row in wrap(text, width, initial_indent=BELOW, subsequent_indent=FURTHER):
+            self.say(row, style)
 
     def record(self, record: RunRecord) -> None:
         self._show_mode(record)
@@ -145,8 +149,7 @@ class Lines(SessionObserver):
         if not (isinstance(self.current, Run) and self.current.round):
             return
         text = f"round {round}: {sentences.steady_line(steady)}"
-        for row in wrap(text, WIDTH, initial_indent=" " * 7, subsequent_indent=" " * 9):
-            self.say(row, "dim")
+        self._below(text, whole=False)
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         """Expectations that passed are counted at the end."""
