@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import SLOW, SWEPT
 
-from ioplan.results.report import session_cards
+from ioplan.results.report import sessions_screen
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -109,7 +109,8 @@ def test_the_bars_are_the_figures_of_the_store(
     """Made anew of the runs in the store: the best first, lengths as the figures."""
     report = request.getfixturevalue(which)
     with Store.open(report.store) as store:
-        made = session_cards(store, [store.session(one) for one in report.sessions])
+        sessions = [store.session(one) for one in report.sessions]
+        made = sessions_screen(store, sessions).cards
         rates = {}
         for id in report.sessions:
             for run in store.records(id):

@@ -26,8 +26,8 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.exports.export import export
 from ioplan.results.exports.tabular import WRITERS
-from ioplan.results.report.build import session_cards
-from ioplan.results.report.terminal.cards import print_cards
+from ioplan.results.report.build import sessions_screen
+from ioplan.results.report.terminal.cards import print_screen
 from ioplan.results.report.terminal.figures import During, show_figures
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records
@@ -54,7 +54,8 @@ def print_lanes(
     for text in session_lines(lanes, {}, console.width):
         print_line(text)
     with_runs = [one for one in sessions if store.count(one.id)]
-    print_cards(console, session_cards(store, with_runs), tables)
+    if with_runs:
+        print_screen(console, sessions_screen(store, with_runs), tables)
     every_one = job or " ".join(ids)
     print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {every_one}")
 

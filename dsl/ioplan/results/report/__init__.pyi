@@ -1,8 +1,8 @@
 from ioplan.results.report.blocks import Bar as Bar
 from ioplan.results.report.blocks import Bars as Bars
 from ioplan.results.report.build import document as document
-from ioplan.results.report.build import session_cards as session_cards
 from ioplan.results.report.build import session_sections as session_sections
+from ioplan.results.report.build import sessions_screen as sessions_screen
 from ioplan.results.report.charts.charts import pictures as pictures
 from ioplan.results.report.charts.convergence import convergence as convergence
 from ioplan.results.report.charts.defaults import chart as chart
@@ -31,7 +31,7 @@ from ioplan.results.report.judgements import Judgement as Judgement
 from ioplan.results.report.judgements import verdict_lines as verdict_lines
 from ioplan.results.report.point import points as points
 from ioplan.results.report.reader import Reader as Reader
-from ioplan.results.report.terminal.cards import print_cards as print_cards
+from ioplan.results.report.terminal.cards import print_screen as print_screen
 from ioplan.results.report.terminal.parts import MOST_PARTS as MOST_PARTS
 from ioplan.results.report.terminal.parts import parts as parts
 from ioplan.results.report.terminal.sessions import session_lines as session_lines

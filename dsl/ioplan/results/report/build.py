@@ -18,7 +18,6 @@ from ioplan.planner.steps import Run
 from ioplan.records.current import current_records
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.blocks import Bars
 from ioplan.results.report.burst_credits import credits
 from ioplan.results.report.charts.charts import pictures
 from ioplan.results.report.charts.convergence import convergence
@@ -43,7 +42,7 @@ from ioplan.results.report.documents import (
     Section,
     Value,
 )
-from ioplan.results.report.first_screen import cards, first_screen
+from ioplan.results.report.first_screen import first_screen
 from ioplan.results.report.header import pts_header, session_facts
 from ioplan.results.report.headlines.doubts import (
     OF_TITLES,
@@ -51,14 +50,14 @@ from ioplan.results.report.headlines.doubts import (
     Doubts,
 )
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.headlines import by_test, headlines
+from ioplan.results.report.headlines.headlines import headlines
 from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.results.report.point import Point, figures_of, points
 from ioplan.results.report.power_cuts import survived
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported, reported
 from ioplan.results.report.sentences import prepare_line
-from ioplan.results.report.source import labels, source, workload
+from ioplan.results.report.source import source, workload
 from ioplan.results.report.verdicts import NUMBER, judged_lines, remarks, steadiness
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store
@@ -118,17 +117,12 @@ def session_sections(
     return sections, first_screen([part], sections)
 
 
-def session_cards(store: Store, sessions: Sequence[Session]) -> tuple[Bars, ...]:
-    """The headlines of several sessions as cards. Raises StoreError."""
-    records = [current_records(list(store.records(one.id))) for one in sessions]
-    targets = [found[0].target if found else {} for found in records]
-    names = labels(sessions, targets)
-    plans = recorded_plans(sessions)
-    tests: dict[str, dict[str, tuple[Headline, ...]]] = {}
-    for session, name, found in zip(sessions, names, records, strict=True):
-        for test, few in by_test(store, found, plans[session.id]).items():
-            tests.setdefault(test, {})[name] = few
-    return cards(tests, names)
+def sessions_screen(store: Store, sessions: Sequence[Session]) -> FirstScreen:
+    """The first screen of several sessions. Raises StoreError."""
+    each = ([*map(slimmed, store.records(session.id))] for session in sessions)
+    records = [*map(current_records, each)]
+    parts = reported(sessions, records, recorded_plans(sessions))
+    return first_screen(parts, [*_sections(parts, Reader(store), (0, 0))])
 
 
 def _sections(

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan.cli import INTERRUPTED, print_message
-from ioplan.results.report import print_cards, session_cards
+from ioplan.results.report import print_screen, sessions_screen
 from ioplan.results.store import (
     LANE_LIFE_S,
     Outbox,
@@ -127,7 +127,8 @@ class LocalJob:
         with Store.to_read(self.store) as store:
             ids = {call.session for call in self.calls}
             sessions = [each for each in store.sessions() if each.id in ids][::-1]
-            print_cards(console, session_cards(store, sessions))
+            if sessions:
+                print_screen(console, sessions_screen(store, sessions))
 
 
 def state_of(folder: JobFolder, advance: bool = False) -> JobState:

@@ -29,6 +29,7 @@ NARROW = 42
 """Columns of a bar and its value, beside which a name has room."""
 MOST_LINES = 5
 SEPARATOR = " · "
+COUNTED = "expectation"
 WARNED = "warnings in "
 """How the chip begins in whose place the warnings stand."""
 
@@ -64,11 +65,11 @@ def _name(card: Bars, test: str, is_short: bool = False) -> str:
     return ", ".join(filter(None, (" ".join((*size, quantity)), place)))
 
 
-def print_cards(
-    console: Console, cards: Sequence[Bars], is_unfolded: bool = False
+def print_screen(
+    console: Console, screen: FirstScreen, is_unfolded: bool = False
 ) -> None:
-    """A title for each card, and below it a line for each drive, best first."""
-    for card in cards:
+    """Several sessions: for each headline a line for each drive, best first."""
+    for card in screen.cards:
         console.print(line(card.title, "bold") + line(f"  {card.caption}", "dim"))
         bars = [bar for bar in card.bars if is_unfolded or not bar.is_folded]
         _print_rows(console, [(bar.label, bar, card) for bar in bars])
@@ -76,6 +77,10 @@ def print_cards(
         more = f"and {folded} more: --tables" if folded else ""
         texts = filter(None, (more, card.limit_text, *card.notes))
         _print_wrapped(console, (f"  {text}" for text in texts), "dim")
+    console.print()
+    if COUNTED not in screen.sentence:  # a chip says it
+        _print_wrapped(console, [screen.sentence], "bold")
+    print_known(console, screen)
 
 
 def _print_rows(console: Console, rows: Sequence[Row]) -> None:
@@ -114,10 +119,13 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _print_wrapped(console: Console, texts: Iterable[str], style: str) -> None:
-    for text in texts:
-        indent = " " * (len(text) - len(text.lstrip()) + 2)
-        for row in wrap(text, console.width, subsequent_indent=indent):
-            console.print(line(row, style))
+    for row in chain.from_iterable(_wrapped(console, text) for text in texts):
+        console.print(line(row, style))
+
+
+def _wrapped(console: Console, text: str) -> list[str]:
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return wrap(text, console.width, subsequent_indent=indent)
 
 
 # What a reader must know before relying on the figures.
@@ -126,18 +134,22 @@ def _print_wrapped(console: Console, texts: Iterable[str], style: str) -> None:
 def print_known(
     console: Console,
     screen: FirstScreen,
-    sections: Sequence[Section],
-    records: Sequence[RunRecord],
-    most: int | None,
+    sections: Sequence[Section] = (),
+    records: Sequence[RunRecord] = (),
+    most: int | None = MOST_LINES,
 ) -> None:
     """A line each, the gravest first: expectations, warnings, what was not measured."""
     texts = list(_known(screen, sections, records))
     texts.sort(key=lambda text: GRAVITY.index(text.tone) if text.tone in GRAVITY else 2)
-    for text in texts[:most]:
-        sign, style = SIGNS.get(text.tone, ""), STYLES.get(text.tone, "")
-        _print_wrapped(console, [f"{sign}{text.text}"], style)
-    if more := len(texts[most:]) if most else 0:
-        console.print(line(f"and {more} more: --tables", "dim"))
+    count = 0
+    for left, text in zip(range(len(texts), 0, -1), texts, strict=True):
+        rows = _wrapped(console, f"{SIGNS.get(text.tone, '')}{text.text}")
+        count += len(rows)
+        if most and count > most - (left > 1):
+            console.print(line(f"and {left} more: --tables", "dim"))
+            break
+        for row in rows:
+            console.print(line(row, STYLES.get(text.tone, "")))
 
 
 def _known(
@@ -156,7 +168,7 @@ def _known(
     if not any(chip.text.endswith(" failed") for chip in screen.chips):
         yield from (Text(text, "bad") for text in failed)
     for chip in screen.chips:
-        if chip.text.startswith(WARNED):
+        if chip.text.startswith(WARNED) and records:
             yield from warnings(records)
             continue
         counts = [
