@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from figures import HOST, measurement, run
 from sessions import put
+from synthetic_comparisons import setup_on
 
 from ioplan.language import Metric
 from ioplan.records import BackendFacts
@@ -17,7 +18,6 @@ from ioplan.records.setup import setup_of
 from ioplan.results.compare import MetricNoise, side_of
 from ioplan.results.compare.noise import (
     Group,
-    Peers,
     RunFigures,
     estimate_noise,
     noise_of,
@@ -45,7 +45,7 @@ def group(
         cells = level + drawn("shared") + drawn("own", len(CELLS))
         runs = cells[:, None] + drawn("run", len(CELLS), 3)
         found.append({cell: tuple(map(float, runs[cell])) for cell in CELLS})
-    return Group(drive=name, model="m", sessions=tuple(found))
+    return Group(setup_on(name), found)
 
 
 def sizes(noise: MetricNoise) -> tuple[float, float, float]:
@@ -103,11 +103,11 @@ def test_nothing_is_learned_of_sessions_that_stand_alone() -> None:
 
 def test_figures_that_never_differ_have_the_floor_and_no_degrees() -> None:
     """Beside sessions that do, copies of one session leave the noise as it was."""
-    even = Group("a", "m", tuple({cell: (9.0,) for cell in CELLS} for _ in range(3)))
+    even = Group(setup_on("a"), [{cell: (9.0,) for cell in CELLS} for _ in range(3)])
     found = estimate_noise([even], CELLS, floor=0.01**2).session(0)
     assert found and sqrt(found.value) == pytest.approx(0.012, abs=0.002)
     known = group(np.random.default_rng(8), 4, own=0.01)
-    copies = Group("b", "m", (known.sessions[0],) * 5)
+    copies = Group(setup_on("b"), [known.sessions[0]] * 5)
     assert (
         not estimate_noise([copies], CELLS).own
         and not estimate_noise([copies], CELLS).source
@@ -139,7 +139,7 @@ def id_of(number: int) -> str:
     return f"202601{number:02}-000000-aaaa"
 
 
-def like(store: Store, number: int = 1, *, but: int | None = None) -> list[Peers]:
+def like(store: Store, number: int = 1, *, but: int | None = None) -> list[Group]:
     """What is learned from for a session of this number."""
     (first, *_) = store.records(id_of(number))
     left_out = {id_of(but)} if but else set()
@@ -155,7 +155,7 @@ def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
     assert [len(one.sessions) for one in like(store, but=2)] == [1, 1, 1, 1]
     found = like(store)
     assert sorted(len(one.sessions) for one in found) == [1, 1, 1, 2]
-    assert {(one.setup and one.setup.drive, one.is_reference) for one in found} == {
+    assert {(one.drive, one.is_reference) for one in found} == {
         ("m x", True),
         ("m y", False),
     }

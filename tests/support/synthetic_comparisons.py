@@ -10,6 +10,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ioplan.language import Metric
+from ioplan.records.setup import Setup
 from ioplan.results.compare.decision import TableDecisions, decide
 from ioplan.results.compare.estimate import MetricPair, MetricSide, MetricTable
 from ioplan.results.compare.noise import Group, Logs, estimate_noise
@@ -65,6 +66,11 @@ class World(Struct, frozen=True):
         ]
 
 
+def setup_on(drive: str) -> Setup:
+    """A setup that differs from others by the drive alone."""
+    return Setup(drive, "m", (0, 0), ("sim", "sim"), "", (), simulated=True)
+
+
 class Design(Struct, frozen=True):
     """Sessions a side in their order, after so many that the store has already."""
 
@@ -107,10 +113,8 @@ def tables(
             }
             for one in sides["B"]
         ]
-        groups = [
-            Group("x", "m", tuple(sides[name]), is_compared=True) for name in "AB"
-        ]
-        groups += [Group("x", "m", tuple(before))] if before else []
+        groups = [Group(setup_on("x"), sides[name], is_compared=True) for name in "AB"]
+        groups += [Group(setup_on("x"), before)] if before else []
         pairs = [
             MetricPair(
                 *(

@@ -16,6 +16,7 @@ from ioplan.results.compare.noise import (
     FEWEST_CELLS,
     MIN_DEGREES,
     MetricNoise,
+    percent,
     total,
 )
 from ioplan.results.compare.side import Key
@@ -123,6 +124,12 @@ class Estimate(Struct, frozen=True):
         """The ratio's interval at 95 % confidence: Student's on the logarithms."""
         half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
         return exp(self.difference - half), exp(self.difference + half)
+
+    def summary(self) -> dict[str, float]:
+        """As fields of a row."""
+        low, high = self.interval
+        noise = percent(Variance(self.noise**2, 0))
+        return {"ratio": self.ratio, "low": low, "high": high, "noise_percent": noise}
 
     def is_within(self, threshold: float) -> bool:
         return self._exceeds_half_interval(log1p(threshold) - abs(self.difference))

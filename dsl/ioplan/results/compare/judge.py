@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import exp, log1p
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from msgspec import Struct
@@ -44,7 +44,7 @@ from ioplan.results.compare.estimate import (
 )
 from ioplan.results.compare.noise import (
     ASSUMED_SOURCE,
-    Peers,
+    Group,
     RunFigures,
     assumed_noise,
     noise_of,
@@ -68,7 +68,6 @@ from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.report.reader import Reader
 from ioplan.results.share.recorded_plan import recorded_plan
 
-SIDES = ("base", "new")
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
 
 
@@ -85,16 +84,16 @@ class Question(Struct, frozen=True):
 
 
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
-    alignment = align(base.cells, new.cells)
-    places = [(pair, m) for pair in alignment.pairs for m in _metrics(pair, question)]
+    pairs, only_base, only_new = align(base.cells, new.cells)
+    places = [(pair, m) for pair in pairs for m in _metrics(pair, question)]
     by_metric: dict[Metric, list[CellPair]] = {}
     for pair, metric in places:
         by_metric.setdefault(metric, []).append(pair)
     peers = peers_of(reader.store, base, new, any(map(needs_parts, by_metric)))
     decisions = decide(
         [
-            _table(RunFigures(reader, metric), peers, pairs, (base, new), question)
-            for metric, pairs in by_metric.items()
+            _table(RunFigures(reader, metric), peers, own, (base, new), question)
+            for metric, own in by_metric.items()
         ],
         question.threshold,
     )
@@ -102,8 +101,8 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
     rows = Rows(not drives[0] & drives[1], question.threshold, len(places))
     by_place = {
         (pair.base.key, metric): row
-        for (metric, pairs), decided in zip(by_metric.items(), decisions, strict=True)
-        for pair, row in zip(pairs, rows.of_cells(pairs, decided), strict=True)
+        for (metric, own), decided in zip(by_metric.items(), decisions, strict=True)
+        for pair, row in zip(own, rows.of_cells(own, decided), strict=True)
     }
     return Comparison(
         base=side_summary(base.sessions, drives[0]),
@@ -119,8 +118,8 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         rows=tuple(by_place[pair.base.key, metric] for pair, metric in places),
         noise=tuple(_noise_summary(decided.table) for decided in decisions),
         learned_from=reference_sessions(peers),
-        only_base=tuple(map(cell_name, alignment.only_base)),
-        only_new=tuple(map(cell_name, alignment.only_new)),
+        only_base=tuple(map(cell_name, only_base)),
+        only_new=tuple(map(cell_name, only_new)),
         neither=tuple(_unmeasured_cells(base, new)),
     )
 
@@ -136,7 +135,7 @@ def _metrics(pair: CellPair, question: Question) -> tuple[Metric, ...]:
 
 def _table(
     figures: RunFigures,
-    peers: Sequence[Peers],
+    peers: Sequence[Group],
     pairs: Sequence[CellPair],
     sides: tuple[Side, Side],
     question: Question,
@@ -188,87 +187,84 @@ class Rows(Struct, frozen=True):
 
     is_of_drives: bool
     threshold: float
-    row_count: int
+    count: int
 
     def of_cells(
         self, cells: Sequence[CellPair], decided: TableDecisions
     ) -> Iterator[Row]:
-        pairs, decisions = decided.table.pairs, decided.cells
-        for pair, of_metric, decision in zip(cells, pairs, decisions, strict=True):
-            yield self._of_cell(pair, decided.table, of_metric, decision)
-
-    def _of_cell(
-        self, cells: CellPair, table: MetricTable, pair: MetricPair, decision: Decision
-    ) -> Row:
-        asked, metric = cells.new.any.asked, table.metric
-        found = cells.new.any.found if metric.sought else None
-        is_more = found.goal == "highest" if found else more_is_better(metric)
-        fields = self._fields(metric, decision, is_more)
-        if pair.has_figures:
-            fields["ratio"] = exp(pair.difference)
-            fields["sessions_needed"] = self._sessions_needed(table, pair, decision)
-        else:
-            fields |= _without_figure(cells, pair)
-        for name, cell, side in zip(SIDES, cells, (pair.base, pair.new), strict=True):
-            fields[name] = side.value
-            fields[f"{name}_runs"] = len(cell.runs)
-            fields[f"{name}_sessions"] = side.units if side.sessions else 0
-        return Row(
-            test=asked.test,
-            step=asked.name,
-            cell=asked.cell,
-            unit=metric.unit,
-            remarks=remarks(cells),
-            **fields,
-        )
+        table = decided.table
+        for both, pair, decision in zip(cells, table.pairs, decided.cells, strict=True):
+            base, new = both
+            asked, found = new.any.asked, new.any.found
+            is_more = more_is_better(table.metric)
+            if table.metric.sought and found:
+                is_more = found.goal == "highest"
+            fields = self._fields(table.metric, decision, is_more)
+            if not pair.has_figures:
+                fields |= _without_figure(both, pair)
+            else:
+                fields["ratio"] = exp(pair.difference)
+                noise = table.noise.guess(pair.new.key)
+                p_value = ALPHA * CELL_SHARE / self.count
+                fields["sessions_needed"] = self._sessions_needed(
+                    decision, noise, pair.difference, p_value
+                )
+            yield Row(
+                test=asked.test,
+                step=asked.name,
+                cell=asked.cell,
+                unit=table.metric.unit,
+                base=pair.base.value,
+                new=pair.new.value,
+                base_runs=len(base.runs),
+                new_runs=len(new.runs),
+                base_sessions=pair.base.units if pair.base.sessions else 0,
+                new_sessions=pair.new.units if pair.new.sessions else 0,
+                remarks=remarks(both),
+                **fields,
+            )
 
     def of_all_cells(self, table: MetricTable, decision: Decision) -> AllCells:
-        estimate, noise = decision.estimate, table.noise
-        assert estimate
+        """The row of the change that all cells have in common."""
         differences = [pair.difference for pair in table.pooled()]
-        fields = self._fields(table.metric, decision, more_is_better(table.metric))
-        if decision.outcome == "inconclusive" and noise.shared:
-            aim = self._aim(estimate.difference, ALPHA * COMMON_SHARE)
-            fields["sessions_needed"] = sessions_needed(noise.shared, aim)
+        change, noise = fmean(differences), table.noise.shared
+        needed = self._sessions_needed(decision, noise, change, ALPHA * COMMON_SHARE)
         return AllCells(
             cells=len(differences),
-            same_way=sum(d * estimate.difference > 0 for d in differences),
+            same_way=sum(d * change > 0 for d in differences),
             smallest=exp(min(differences)),
             largest=exp(max(differences)),
-            **fields,
+            sessions_needed=needed,
+            **self._fields(table.metric, decision, more_is_better(table.metric)),
         )
 
     def _fields(
         self, metric: Metric, decision: Decision, is_more_better: bool
     ) -> dict[str, Any]:
-        verdict, why = self._verdict(decision, is_more_better), decision.reason
-        if decision.outcome == "suspected":
+        outcome, estimate = decision.outcome, decision.estimate
+        verdict: RowVerdict = "equal" if outcome == "equal" else "inconclusive"
+        why = decision.reason
+        if estimate and outcome in ("different", "suspected"):
+            is_more = estimate.difference > 0
+            verdict = "better" if is_more == is_more_better else "worse"
+        elif verdict == "inconclusive" and self.is_of_drives and not estimate:
+            verdict = "ratio"
+        if outcome == "suspected":
             verdict, why = "suspected", f"{verdict}, but only {why}"
-        fields: dict[str, Any] = {
+        return {
             "metric": str(metric),
             "verdict": verdict,
             "why": why,
             "p_value": decision.p_value,
+            **(estimate.summary() if estimate else {}),
         }
-        if estimate := decision.estimate:
-            low, high = estimate.interval
-            noise = percent(Variance(estimate.noise**2, 0))
-            fields |= {"ratio": estimate.ratio, "low": low, "high": high}
-            fields |= {"noise_percent": noise}
-        return fields
-
-    def _verdict(self, decision: Decision, is_more_better: bool) -> RowVerdict:
-        outcome, estimate = decision.outcome, decision.estimate
-        if outcome in ("different", "suspected"):
-            assert estimate
-            is_more = estimate.difference > 0
-            return "better" if is_more == is_more_better else "worse"
-        if outcome == "inconclusive" and self.is_of_drives and not estimate:
-            return "ratio"
-        return "equal" if outcome == "equal" else "inconclusive"
 
     def _sessions_needed(
-        self, table: MetricTable, pair: MetricPair, decision: Decision
+        self,
+        decision: Decision,
+        noise: Variance | None,
+        difference: float,
+        p_value: float,
     ) -> int | None:
         """How many sessions a side would decide, by the known or the assumed noise.
 
@@ -276,14 +272,10 @@ class Rows(Struct, frozen=True):
         """
         if decision.outcome != "inconclusive" or decision.reason == OTHER_METHOD:
             return None
-        noise = table.noise.guess(pair.new.key)
-        aim = self._aim(pair.difference, ALPHA * CELL_SHARE / self.row_count)
+        aim = Aim(abs(difference), log1p(self.threshold), p_value)
         if noise is None and aim.size <= aim.threshold:
             return FEW_UNITS
         return sessions_needed(noise or ASSUMED, aim)
-
-    def _aim(self, difference: float, p_value: float) -> Aim:
-        return Aim(abs(difference), log1p(self.threshold), p_value)
 
 
 def _without_figure(cells: CellPair, pair: MetricPair) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import expm1, inf, log, log1p, sqrt
 from statistics import fmean
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,18 +46,33 @@ MIN_DEGREES = 2.0
 
 
 class Group(Struct, frozen=True):
-    """Sessions on one drive between which nothing is known to have changed.
+    """Sessions between which nothing is known to have changed: logarithms, or cells.
 
-    References are of a setup that is compared; other groups only show what drives
-    differ by. `place` is the drive and the backend, for a person.
+    Those of several setups have no `setup`. References are of a setup that is compared;
+    other groups only show what drives differ by.
     """
 
-    drive: str
-    model: str
-    sessions: tuple[Logs, ...]
+    setup: Setup | None
+    sessions: Sequence[Any]
     is_compared: bool = False
     is_reference: bool = True
-    place: str = ""
+
+    @property
+    def drive(self) -> str:
+        return self.setup.drive if self.setup else ""
+
+    @property
+    def model(self) -> str:
+        return self.setup.model if self.setup else ""
+
+    @property
+    def place(self) -> str:
+        """The drive and the backend, for a person."""
+        return self.setup.text if self.setup else ""
+
+    @property
+    def is_simulated(self) -> bool:
+        return all(setup_of(cells[0].runs[0]).simulated for cells in self.sessions)
 
 
 class MetricNoise(Struct, frozen=True):
@@ -283,38 +299,7 @@ BUCKET = 2.0**-BITS
 SessionCells = tuple[CellRuns, ...]
 
 
-class Peers(Struct, frozen=True):
-    """Sessions of one setup under the same conditions, by session its cells.
-
-    Sessions of several setups have no `setup`. References are of a setup that is
-    compared: what differs within them is noise of the comparison.
-    """
-
-    setup: Setup | None
-    sessions: tuple[SessionCells, ...]
-    is_compared: bool = False
-    is_reference: bool = True
-
-    @property
-    def is_simulated(self) -> bool:
-        return all(setup_of(cells[0].runs[0]).simulated for cells in self.sessions)
-
-    def group(self, figures: RunFigures) -> Group:
-        setup = self.setup
-        return Group(
-            drive=setup.drive if setup else "",
-            model=setup.model if setup else "",
-            sessions=tuple(
-                {cell.key: figures.logs(cell.runs) for cell in cells}
-                for cells in self.sessions
-            ),
-            is_compared=self.is_compared,
-            is_reference=self.is_reference,
-            place=setup.text if setup else "",
-        )
-
-
-def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
+def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Group]:
     """The sides themselves, and other sessions of the store with the same runs.
 
     A side whose sessions ran under several conditions (on three drives, say) is a
@@ -337,13 +322,13 @@ def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Peers]:
     return [replace(group, is_reference=False) for group in peers]
 
 
-def _compared(sessions: Sequence[SessionCells]) -> Peers:
+def _compared(sessions: Sequence[SessionCells]) -> Group:
     groups = grouped(sessions)
     setup = groups[0].setup if len(groups) == 1 else None
-    return Peers(setup, tuple(sessions), is_compared=True)
+    return Group(setup, tuple(sessions), is_compared=True)
 
 
-def _real_references(peers: Sequence[Peers]) -> list[Peers]:
+def _real_references(peers: Sequence[Group]) -> list[Group]:
     if all(group.is_simulated for group in peers):
         return list(peers)
     return [
@@ -352,7 +337,7 @@ def _real_references(peers: Sequence[Peers]) -> list[Peers]:
     ]
 
 
-def reference_sessions(peers: Iterable[Peers]) -> tuple[str, ...]:
+def reference_sessions(peers: Iterable[Group]) -> tuple[str, ...]:
     """The ids of the sessions that the noise is from, in their order."""
     references = [group for group in peers if group.is_reference]
     repeated = [group.sessions for group in references if len(group.sessions) > 1]
@@ -365,7 +350,7 @@ def other_sessions(
     setups: Collection[Setup],
     excluded: Collection[str] = (),
     parts: bool = False,
-) -> list[Peers]:
+) -> list[Group]:
     """The finished sessions that did any of these runs, without the excluded ones.
 
     Those of the setups are references; of other drives of the same models there are as
@@ -407,7 +392,7 @@ def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:
         yield session
 
 
-def grouped(sessions: Iterable[SessionCells]) -> list[Peers]:
+def grouped(sessions: Iterable[SessionCells]) -> list[Group]:
     """Sessions by their conditions, a change of which is no noise."""
     by_conditions: dict[tuple[Setup, str, str, str], list[SessionCells]] = {}
     for cells in sessions:
@@ -417,7 +402,7 @@ def grouped(sessions: Iterable[SessionCells]) -> list[Peers]:
             kernel = str(run.host.get("kernel", ""))
             conditions = setup_of(run), firmware, kernel, run.backend.version
             by_conditions.setdefault(conditions, []).append(cells)
-    return [Peers(setup, tuple(own)) for (setup, *_), own in by_conditions.items()]
+    return [Group(setup, tuple(own)) for (setup, *_), own in by_conditions.items()]
 
 
 class RunFigures:
@@ -442,7 +427,7 @@ def logs_of(figures: Iterable[Figure]) -> tuple[float, ...]:
     return tuple([log(value) for value in values if value and value > 0])
 
 
-def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:
+def noise_of(figures: RunFigures, peers: Sequence[Group]) -> MetricNoise:
     """The components of a metric's variance, for all cells of the peers.
 
     peers = other_sessions(store, run_ids, {setup})
@@ -454,7 +439,16 @@ def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:
     cells = [cell for own in peers for session in own.sessions for cell in session]
     steps = (_step(figures.metric, run) for cell in cells for run in cell.runs)
     floor = max((step**2 / 12 for step in steps), default=0.0)
-    groups = [own.group(figures) for own in peers]
+    groups = [
+        replace(
+            group,
+            sessions=[
+                {cell.key: figures.logs(cell.runs) for cell in session}
+                for session in group.sessions
+            ],
+        )
+        for group in peers
+    ]
     return estimate_noise(groups, dict.fromkeys(cell.key for cell in cells), floor)
 
 

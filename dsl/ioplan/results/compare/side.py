@@ -153,16 +153,11 @@ class CellPair(NamedTuple):
     new: CellRuns
 
 
-class Alignment(NamedTuple):
-    """The pairs, in the order of the first side, and cells without a partner."""
-
-    pairs: list[CellPair]
-    only_base: list[CellRuns]
-    only_new: list[CellRuns]
-
-
-def align(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> Alignment:
-    """Pair cells by the first key that is unique on both sides."""
+def align(
+    base: Sequence[CellRuns], new: Sequence[CellRuns]
+) -> tuple[list[CellPair], list[CellRuns], list[CellRuns]]:
+    """Pair cells by the first key that is unique on both sides, in the order of the
+    first; then cells of the first and of the second side without a partner."""
     partners: dict[int, CellRuns] = {}
     free = list(new)
     for key_of in MATCH_KEYS:
@@ -174,7 +169,7 @@ def align(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> Alignment:
         paired = {id(cell) for cell in partners.values()}
         free = [cell for cell in free if id(cell) not in paired]
     pairs = [CellPair(c, partners[id(c)]) for c in base if id(c) in partners]
-    return Alignment(pairs, [c for c in base if id(c) not in partners], free)
+    return pairs, [c for c in base if id(c) not in partners], free
 
 
 def _unique(
