@@ -58,9 +58,8 @@ def blocks(
     yield Text(_side_text("NEW ", comparison.new), "soft")
     yield from (Text(difference, "warning") for difference in comparison.differences)
     if comparison.all_cells:
-        yield _table(
-            ALL_CELLS, _all_cells_columns(comparison), comparison.all_cells, reasons
-        )
+        columns = _all_cells_columns(comparison)
+        yield _table(ALL_CELLS, columns, comparison.all_cells, reasons)
     for test, group in groupby(comparison.rows, key=lambda row: row.test):
         shown = [row for row in group if everything or row.verdict != "equal"]
         kept = shown if everything else _decided_first(shown)
@@ -69,7 +68,9 @@ def blocks(
         if more := len(shown) - len(kept):
             yield Text(f"{more:,} more rows: add --all, or --format json", "soft")
     yield Text(sentence(comparison), "strong")
-    yield from _missing_texts(comparison, everything)
+    most = len(comparison.missing) if everything else MOST_NAMED
+    for text in _named("", comparison.missing, most):
+        yield Text(text, "bad", MISSING)
     yield from map(Text, _notes(comparison))
 
 
@@ -138,7 +139,9 @@ def _all_cells_columns(comparison: Comparison) -> Columns:
         "metric": [row.metric for row in rows],
         **_changes(comparison, rows),
         "cells": [
-            f"{row.same_way} of {row.cells} {_direction(row.ratio)}" for row in rows
+            f"{row.same_way} of {row.cells} {'lower' if row.ratio < 1 else 'higher'}"
+            for row in rows
+            if row.ratio
         ],
     }
 
@@ -157,10 +160,6 @@ def _changes(comparison: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
             for row in rows
         ],
     }
-
-
-def _direction(ratio: float | None) -> str:
-    return "lower" if ratio and ratio < 1 else "higher"
 
 
 def change_text(ratio: float | None, is_ratio: bool) -> str:
@@ -183,11 +182,8 @@ def _signed(ratio: float) -> str:
 def sentence(comparison: Comparison) -> str:
     """The verdicts in one sentence; where nothing is decided, what would decide it."""
     groups = list(_open_groups(comparison.rows))
-    if (
-        len(groups) == 1
-        and len(groups[0]) == len(comparison.rows)
-        and not comparison.missing
-    ):
+    is_same = len(groups) == 1 and len(groups[0]) == len(comparison.rows)
+    if is_same and not comparison.missing:
         phrase = PHRASES[groups[0][0].verdict]
         return f"{heading(comparison)} {phrase}: {_open_text(comparison, groups[0])}"
     usual = () if comparison.is_of_drives else ("worse", "better", "equal")
@@ -294,12 +290,6 @@ def _consecutive_texts(comparison: Comparison) -> Iterator[str]:
             "consecutive ones of a side may have drifted together; run the sides in "
             f"turn ({alternating(max(present))})"
         )
-
-
-def _missing_texts(comparison: Comparison, everything: bool) -> Iterator[Text]:
-    most = len(comparison.missing) if everything else MOST_NAMED
-    for text in _named("", comparison.missing, most):
-        yield Text(text, "bad", MISSING)
 
 
 def _named(prefix: str, cells: Iterable[str], most: int) -> Iterator[str]:

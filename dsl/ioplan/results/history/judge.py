@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log1p
 from statistics import fmean, median
+from typing import Any
 
 from msgspec import Struct
 
@@ -67,73 +68,59 @@ def history_of(
     question: Question,
 ) -> History:
     """The series of these cells, out of so many that share the budget."""
-    sessions = [
-        session
-        for session in sessions
-        if all(text in session.conditions[name] for name, text in question.only.items())
-    ]
     groups: dict[tuple[str, ...], list[SessionFigures]] = {}
     for session in sessions:
-        group = tuple(session.conditions[name] for name in question.by)
-        groups.setdefault(group, []).append(session)
+        conditions = session.conditions
+        if all(text in conditions[name] for name, text in question.only.items()):
+            group = tuple(conditions[name] for name in question.by)
+            groups.setdefault(group, []).append(session)
     in_group = cell_count + (cell_count >= FEWEST_CELLS)
     watched = max(1, len(question.metrics) * len(groups) * in_group)
     return History(
         plan=plan,
         by=question.by,
-        sessions=len(sessions),
-        series=tuple(_all_series(groups, cells, watched, question)),
+        sessions=sum(map(len, groups.values())),
+        series=tuple(
+            series
+            for metric in question.metrics
+            for group, own in groups.items()
+            for series in _series(metric, group, own, cells, watched, question)
+        ),
         watched=watched,
         threshold_percent=question.threshold_percent,
     )
 
 
-def _all_series(
-    groups: Mapping[tuple[str, ...], Sequence[SessionFigures]],
+def _series(
+    metric: Metric,
+    group: tuple[str, ...],
+    sessions: Sequence[SessionFigures],
     cells: Sequence[Cell],
     watched: int,
     question: Question,
 ) -> Iterator[Series]:
-    for metric in question.metrics:
-        limits = SeriesLimits(
-            watched,
-            threshold=log1p(question.threshold_percent / 100),
-            floor=BUCKET**2 / 12 if metric.percent is not None else EXACT,
-            more_is_better=_more_is_better(metric, question.lowest),
-        )
-        for group, sessions in groups.items():
-            about = {
-                "group": dict(zip(question.by, group, strict=True)),
-                "metric": str(metric),
-                "unit": metric.unit,
-            }
-            yield from _group_series(about, metric, sessions, cells, limits)
-
-
-def _more_is_better(metric: Metric, lowest: Collection[str]) -> bool:
-    is_highest = bool(metric.sought) and str(metric) not in lowest
-    return is_highest or more_is_better(metric)
-
-
-def _group_series(
-    about: Mapping[str, object],
-    metric: Metric,
-    sessions: Sequence[SessionFigures],
-    cells: Sequence[Cell],
-    limits: SeriesLimits,
-) -> Iterator[Series]:
+    """A summary, then the cells."""
+    is_highest = bool(metric.sought) and str(metric) not in question.lowest
+    limits = SeriesLimits(
+        watched,
+        threshold=log1p(question.threshold_percent / 100),
+        floor=BUCKET**2 / 12 if metric.percent is not None else EXACT,
+        more_is_better=is_highest or more_is_better(metric),
+    )
+    about: dict[str, Any] = {"group": dict(zip(question.by, group, strict=True))}
+    about |= {"metric": str(metric), "unit": metric.unit}
     values = [values_of(sessions, str(metric), cell) for cell in cells]
-    rows = [({"test": SUMMARY, "cell": {}, "run_id": ""}, _summary(values))]
-    rows = rows if len(cells) >= FEWEST_CELLS else []
+    rows: list[tuple[tuple[Any, ...], Sequence[tuple[int, float]]]] = []
+    if len(cells) >= FEWEST_CELLS:
+        rows.append(((SUMMARY, {}, ""), _summary(values)))
     for cell, own in zip(cells, values, strict=True):
-        names = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
-        rows.append((names, own))
-    for names, own in rows:
-        if own:
-            places, logs = zip(*own, strict=True)
-            yield analyse(
-                {**about, **names}, [sessions[at] for at in places], logs, limits
-            )
+        rows.append(((cell.test, dict(cell.cell), cell.run_id), own))
+    for names, pairs in rows:
+        if pairs:
+            places, logs = zip(*pairs, strict=True)
+            place = dict(zip(("test", "cell", "run_id"), names, strict=True))
+            of_series = [sessions[at] for at in places]
+            yield analyse({**about, **place}, of_series, logs, limits)
 
 
 def _summary(

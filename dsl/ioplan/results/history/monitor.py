@@ -303,15 +303,13 @@ class Watch(Struct):
                 yield Signal(self.segments.pop().start, newest, "withdrawn")
                 suspected = None
             finding = self.look(self.segments[-1], newest)
-            if finding and finding.is_sure:
-                at, kind, evident, _ = finding
-                yield Signal(at, newest, "confirmed", kind, evident)
-                self._add(finding)
-                suspected = None
-            elif finding and suspected is None:
-                at, kind, evident, _ = finding
-                yield Signal(at, newest, "suspected", kind, evident)
-                suspected = at
+            if finding and (finding.is_sure or suspected is None):
+                at, kind, evident, is_sure = finding
+                state: State = "confirmed" if is_sure else "suspected"
+                yield Signal(at, newest, state, kind, evident)
+                suspected = None if is_sure else at
+                if is_sure:
+                    self._add(finding)
             elif finding is None and suspected is not None:
                 yield Signal(suspected, newest, "withdrawn")
                 suspected = None
