@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from rich.table import Table
 
 from ioplan.backends.backend import Drive, TargetRequest
 from ioplan.cli.commands.run import new_session
+from ioplan.cli.display.lines import left_text
 from ioplan.cli.display.plain import line_output
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
@@ -257,11 +259,18 @@ def _compared(
     plan: CheckedPlan, sides: list[Side], rounds: int, console: Console
 ) -> Iterator[Pairs]:
     """Each run of the plan on both; the first prepares for both."""
+    count, done = sum(isinstance(step, Run) for step in _single(plan)), 0
+    began = monotonic()
     for step in _single(plan):
         if isinstance(step, Prepare):
             sides[0].prepare(step)
         elif isinstance(step, Run):
-            console.print(line(f"{step.test.title}: {step}", "dim"))
+            spent_s = monotonic() - began
+            left = left_text(spent_s / done * (count - done)) if done else ""
+            done += 1
+            text = f"{done} of {count}  {step.test.title}: {step}"
+            text = ", ".join(filter(None, (text, left)))
+            console.print(line(text, "dim"))
             pairs = Pairs(step.test.title, step.cell_text)
             run_interleaved(_on(sides, step), pairs, rounds)
             yield pairs

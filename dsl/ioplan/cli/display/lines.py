@@ -71,9 +71,7 @@ class Lines(SessionObserver):
                 return ""
             pace = (self.estimated_at - self.began_at) / done_s
             left_s += (pace - 1) * self.estimated_s
-        if left_s < 2 * MINUTE_S:
-            return f"{left_s:.0f} s left" if left_s >= 1 else ""
-        return f"{time_text(round(left_s / MINUTE_S) * MINUTE_S)} left"
+        return left_text(left_s)
 
     def note(self, text: str) -> None:
         """At a terminal wrapped by words, as it may be long."""
@@ -159,6 +157,13 @@ class Lines(SessionObserver):
 
     def session_finished(self, status: str, verdict: str) -> None:
         self._show_reused()
+
+
+def left_text(left_s: float) -> str:
+    """`4 min left`; nothing of less than a second."""
+    if left_s < 2 * MINUTE_S:
+        return f"{left_s:.0f} s left" if left_s >= 1 else ""
+    return f"{time_text(round(left_s / MINUTE_S) * MINUTE_S)} left"
 
 
 def _has_record(step: Step) -> bool:
