@@ -107,12 +107,13 @@ def test_a_target_must_be_there_and_ours(folder: Path) -> None:
 
 
 def test_charts(session: ioplan.Session) -> None:
-    assert list(session.charts) == ["R: IOPS by queue depth"]
+    names = ["R: Latency against load", "R: IOPS by queue depth"]
+    assert list(session.charts) == names
     chart = session.chart("iops")
     expected = {int(one.asked.cell["qd"]): one.total.iops for one in session.records}
     assert {row["x"]: row["y"] for row in chart.rows} == pytest.approx(expected)
     assert "IOPS by queue depth" in chart.html()
-    said = "no chart 'watts': name one of 'R: IOPS by"
+    said = "no chart 'watts': name one of 'R: Latency"
     with pytest.raises(ioplan.ExplainedError, match=said):
         session.chart("watts")
 
