@@ -111,18 +111,21 @@ class _Rule(Struct, frozen=True):
         if self.account.since and region.blank > MOST_BLANK + self._trimmed(writers):
             is_part = abs(region.blank - drive.blank) > MOST_BLANK
             which = "region" if is_part else self.noun
-            return f"{_percent(1 - region.blank)} of the {which} written{self.when}"
+            return (
+                f"only {_percent(1 - region.blank)} of the {which} written{self.when}"
+            )
         if self.fits:
             return ""
         if cached := self.in_cache(writers):
             return cached
         if drive.passes < ENOUGH:
-            return f"{_times(drive.passes)} written{self.when}"
+            return f"only {_times(drive.passes)} written{self.when}"
         if all(one.pattern == "sequential" for one in writers):
             return ""
         if region.plain > MOST_PLAIN:
-            return f"{_percent(1 - region.plain)} of its region overwritten at random"
-        few = f"{_times(drive.turns)} overwritten at random"
+            share = _percent(1 - region.plain)
+            return f"only {share} of its region overwritten at random"
+        few = f"only {_times(drive.turns)} overwritten at random"
         return "" if drive.turns >= ENOUGH else few
 
     def in_cache(self, writers: Sequence[JobStream]) -> str:
@@ -134,7 +137,7 @@ class _Rule(Struct, frozen=True):
             if self.waf <= COLLECTS and taken < ENOUGH * (1 if self.own else 2):
                 return f"a write amplification of {digits(self.waf)} so far"
         elif self.own is not None and self.own < MOST_CACHE:
-            return f"{_times(self.own)} written since the last pause"
+            return f"only {_times(self.own)} written since the last pause"
         return ""
 
     def _trimmed(self, writers: Sequence[JobStream]) -> float:
