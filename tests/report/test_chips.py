@@ -1,0 +1,145 @@
+"""What the first screen says must be known: each chip, its tone, where it leads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from figures import assessed, changed, run
+from report_charts import ID, composed
+
+from ioplan.records import RunRecord, Verdict
+from ioplan.results.report import Document
+from ioplan.results.store import Store
+
+Chip = tuple[str, str, str]
+"""Tone, text, and the section that it leads to."""
+NOT_FINISHED = ("warning", "the session did not finish", "")
+NONE = ("soft", "no expectations judged", "")
+POWER = ("soft", "power, temperature: not measured", "")
+
+
+def verdict(outcome: Any, actual: float, line: str = "p99 <= 2ms") -> Verdict:
+    expectation = f"expect {line}"
+    return Verdict(
+        expectation=expectation, outcome=outcome, actual=actual, limit=2e6, unit="ns"
+    )
+
+
+def report_of(store: Store, *records: tuple[str, dict[str, Any]]) -> Document:
+    """A session of runs, each of a test, with what differs from a sound one."""
+    for seq, (test, more) in enumerate(records, 1):
+        one, detail = run(seq)
+        cell = {"cell": {"qd": f"{seq}"}}
+        store.add(changed(one, test=test, **cell | more), detail)
+    return composed(store)
+
+
+def chips(found: Document) -> list[Chip]:
+    return [(one.tone, one.text, one.link) for one in found.screen.chips]
+
+
+CASES: list[tuple[list[tuple[str, dict[str, Any]]], list[Chip]]] = [
+    ([("A", {})], [NONE, NOT_FINISHED, POWER]),
+    (
+        [("A", {}), ("B", {"status": "failed", "message": "gone"})],
+        [("bad", "1 run failed", "test-2"), NONE, NOT_FINISHED, POWER],
+    ),
+    (
+        [("A", {}), ("B", {"warnings": ("hot",)}), ("B", {"warnings": ("hot",)})],
+        [NONE, ("warning", "warnings in 2 runs", "test-2"), NOT_FINISHED, POWER],
+    ),
+    (
+        [("A", {"shortened": True, "profile": "smoke"})],
+        [
+            NONE,
+            ("warning", "profile smoke: no preconditioning", ""),
+            NOT_FINISHED,
+            POWER,
+        ],
+    ),
+    (
+        [("A", {"steady": assessed(1.0, 9.0, 1.0, 9.0, 1.0)})],
+        [
+            NONE,
+            ("warning", "steady state not reached in 1 of 1 cases", "test-1"),
+            NOT_FINISHED,
+            POWER,
+        ],
+    ),
+    (
+        [
+            ("A", {"verdicts": (verdict("held", 1e6),)}),
+            ("B", {"verdicts": (verdict("undecided", 1e6), verdict("held", 1.0, "x"))}),
+        ],
+        [
+            ("warning", "1 of 3 expectations undecided", "test-2"),
+            NOT_FINISHED,
+            POWER,
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("records", "expected"), CASES)
+def test_each_chip_has_a_tone_and_leads_to_its_test(
+    store: Store, records: list[Any], expected: list[Chip]
+) -> None:
+    assert chips(report_of(store, *records)) == expected
+
+
+def test_the_gravest_five_are_shown(store: Store) -> None:
+    """And the sentence is of the expectation that missed its limit by most."""
+    found = report_of(
+        store,
+        ("A", {"verdicts": (verdict("failed", 3e6), verdict("held", 1.0, "x <= 1"))}),
+        (
+            "B",
+            {
+                "verdicts": (verdict("failed", 8e6),),
+                "warnings": ("hot",),
+                "status": "failed",
+                "steady": assessed(1.0, 9.0, 1.0, 9.0, 1.0),
+            },
+        ),
+    )
+    assert [text for _, text, _ in chips(found)] == [
+        "1 run failed",
+        "2 of 3 expectations failed",
+        "steady state not reached in 1 of 1 cases",
+        "warnings in 1 run",
+        "the session did not finish",
+    ]
+    assert found.screen.outcome == "failed"
+    assert found.screen.sentence == (
+        "2 of 3 expectations failed: p99 at QD 2 is 8.00 ms, limit 2.00 ms."
+    )
+
+
+@pytest.mark.parametrize(
+    ("actual", "line", "sentence"),
+    [
+        (2.0004e6, "p99 <= 2ms", "p99 at QD 1 is 2.0004 ms, limit 2.00 ms."),
+        (
+            4e6,
+            "mean < 2ms when qd == 1",
+            "mean latency at QD 1 is 4.00 ms, limit 2.00 ms.",
+        ),
+    ],
+)
+def test_the_sentence_has_the_digits_that_tell_figure_and_limit(
+    store: Store, actual: float, line: str, sentence: str
+) -> None:
+    found = report_of(store, ("A", {"verdicts": (verdict("failed", actual, line),)}))
+    assert found.screen.sentence == f"1 of 1 expectation failed: {sentence}"
+
+
+def test_the_first_line_has_date_runs_and_version(store: Store) -> None:
+    store.finish(ID, "ok", "2026-11-21T05:46:12Z")
+    found = report_of(store, ("A", {}), ("B", {}))
+    records: list[RunRecord] = list(store.records(ID))
+    began, runs, version = found.screen.line.split(" · ")
+    assert began == f"{store.session(ID).started_at[:16].replace('T', ' ')} UTC"
+    assert runs.startswith(f"{len(records)} runs, ") and version.startswith("ioplan ")
+    (drive,) = found.screen.drives
+    assert drive.label == found.sources[0].label and not drive.is_simulated
