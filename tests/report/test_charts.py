@@ -423,7 +423,7 @@ def test_other_series_fade_while_one_is_looked_at() -> None:
     line = next(o for o in layers_of(picture(2)) if o["mark"]["type"] == "line")
     assert "lit" in line["encoding"]["opacity"]["condition"]["test"]
     plain = replace(picture(2), channels=picture(1).channels)
-    assert all("opacity" not in one["encoding"] for one in layers_of(plain))
+    assert all("opacity" not in one.get("encoding", {}) for one in layers_of(plain))
 
 
 CELLS = """test "Capacity" {

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from command import ioplan
@@ -84,16 +85,25 @@ def page_data(page: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+LETTERS = ascii_uppercase + ascii_lowercase + digits + "-_"
+
+
 def rows_of(frame: dict[str, Any]) -> list[Row]:
     """The rows that a page unfolds."""
     keys = [column["key"] for column in frame["columns"]]
     data = [
-        column
-        if isinstance(column, list)
-        else [column["texts"][at] for at in column["at"]]
+        column if isinstance(column, list) else _values(column)
         for column in frame["data"]
     ]
     return [dict(zip(keys, values, strict=True)) for values in zip(*data, strict=True)]
+
+
+def _values(column: dict[str, Any]) -> list[Any]:
+    """Each value once, and its place in every row by one letter or two."""
+    each, at = column["texts"], [LETTERS.index(letter) for letter in column["at"]]
+    if len(each) > len(LETTERS):
+        at = [64 * high + low for high, low in zip(at[::2], at[1::2], strict=True)]
+    return [each[place] for place in at]
 
 
 def columns_of(frame: dict[str, Any]) -> dict[str, Row]:

@@ -143,8 +143,8 @@ class ChartSpec(Struct, frozen=True):
     title: str
     line: str
     frame: Frame
-    x: str
-    y: str
+    x: str = "x"
+    y: str = "y"
     channels: Channels = Channels()
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"

@@ -57,15 +57,10 @@ def largest_over_sweep(request: Request) -> Iterator[ChartSpec]:
         Column("x", "", "text", ("",)),
         Column("y", "largest latency, averaged", "ns"),
     )
-    frame, channels = framed(data, columns, request.per, dashes=0)
-    yield ChartSpec(
-        kind="bars",
-        title=f"Largest latency, averaged over the queue depths{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
-        y="y",
-        channels=channels,
+    yield request.picture(
+        "bars",
+        "Largest latency, averaged over the queue depths",
+        framed(data, columns, request.per, dashes=0),
         x_scale="names",
         notes=("every queue depth has the same weight",),
     )

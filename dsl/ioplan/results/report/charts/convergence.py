@@ -107,8 +107,6 @@ def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> ChartSpe
         title=f"Steady state of the {what}: {metric_name(metric)}",
         line="",
         frame=frame,
-        x="x",
-        y="y",
         channels=channels,
         overlay=overlay if whole and same_dimensions(frame, overlay) else None,
         notes=(*first_lines([_note(curve, unit) for curve in unsteady_first]), *failed),

@@ -165,18 +165,13 @@ def _drawn(
 ) -> ChartSpec:
     dashes = 0 if kind == "histogram" else MOST_DASHES  # areas have none
     per = (*request.per, *request.chart.by)
-    frame, channels = framed(data, columns, per, dashes=dashes)
     failed = failed_note(sum(point.failed for point in request.points))
     more = left_out(len(request.points), MOST_CURVES)
     far = kind == "percentiles" and _far(data)
-    return ChartSpec(
-        kind=kind,
-        title=f"{title}{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
-        y="y",
-        channels=channels,
+    return request.picture(
+        kind,
+        title,
+        framed(data, columns, per, dashes=dashes),
         x_scale=x_scale,
         y_scale=request.y_scale("log" if far else "linear"),
         notes=tuple(text for text in (*failed, note, more) if text),

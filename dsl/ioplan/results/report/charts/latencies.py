@@ -78,14 +78,10 @@ def latencies_over_time(request: Request) -> Iterator[ChartSpec]:
     spans = [span for found in lines for span in _spans(found, request)]
     frame, channels = framed(_data(spans), COLUMNS, colored=False)
     over, _ = framed(_percentiles(spans), OVER, colored=False)
-    picture = ChartSpec(
-        kind="latencies",
-        title=f"{_title(request.chart.metrics)} over time{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
-        y="y",
-        channels=channels,
+    picture = request.picture(
+        "latencies",
+        f"{_title(request.chart.metrics)} over time",
+        (frame, channels),
         y_scale="log",
         overlay=over if same_dimensions(frame, over) else None,
         notes=_notes(request, len(cells), frame),

@@ -140,16 +140,11 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
             Column("label", "", "hidden"),
             Column("number", "", "hidden"),
         )
-        frame, channels = framed(data, columns, request.per)
-        yield ChartSpec(
-            kind="hockey",
-            title=_load_title(request, metrics),
+        yield request.picture(
+            "hockey",
+            _load_title(request, metrics),
+            framed(data, columns, request.per),
             subtitle=_load_subtitle(request, metrics, swept),
-            line=request.line,
-            frame=frame,
-            x="x",
-            y="y",
-            channels=channels,
             x_scale=request.x_scale("linear"),
             y_scale=request.y_scale(_scale(metrics, data)),
             notes=missing.notes(),
@@ -168,7 +163,7 @@ def _load_title(request: Request, metrics: list[Metric]) -> str:
     """That of the picture which the plan need not ask for is the usual one."""
     if not request.line:
         return "Latency against load"
-    return f"{metrics_title(metrics)} against IOPS{request.when}"
+    return f"{metrics_title(metrics)} against IOPS"
 
 
 def _load_subtitle(request: Request, metrics: list[Metric], swept: str) -> str:
@@ -212,24 +207,17 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
             for point in points
             for value in values_of(request, metric, point, missing)
         ]
-        frame, channels = framed(
-            data,
-            (
-                Column("x", axis_title(across), "text", texts[across]),
-                Column("row", axis_title(down), "text", texts[down]),
-                y_column([metric]),
-            ),
-            colored=False,
+        columns = (
+            Column("x", axis_title(across), "text", texts[across]),
+            Column("row", axis_title(down), "text", texts[down]),
+            y_column([metric]),
         )
         by = " and ".join(axis_title(name) for name in request.chart.by)
-        yield ChartSpec(
-            kind="heatmap" if request.marks == "heatmap" else "table",
-            title=f"{metrics_title([metric])} by {by}{request.when}",
-            line=request.line,
-            frame=frame,
-            x="x",
+        yield request.picture(
+            "heatmap" if request.marks == "heatmap" else "table",
+            f"{metrics_title([metric])} by {by}",
+            framed(data, columns, colored=False),
             y="row",
-            channels=channels,
             x_scale="names",
             y_scale="names",
             notes=missing.notes(),
@@ -246,16 +234,11 @@ def _picture(
 ) -> ChartSpec:
     x, data, scale = _x_axis(kind, by, data)
     dashes = 0 if kind == "bars" else MOST_DASHES
-    frame, channels = framed(data, (x, y_column(metrics)), request.per, dashes=dashes)
     over = f" by {axis_title(by)}" if by else ""
-    return ChartSpec(
-        kind=kind,
-        title=f"{metrics_title(metrics)}{over}{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
-        y="y",
-        channels=channels,
+    return request.picture(
+        kind,
+        f"{metrics_title(metrics)}{over}",
+        framed(data, (x, y_column(metrics)), request.per, dashes=dashes),
         x_scale=request.x_scale(scale) if scale != "names" else scale,
         y_scale=request.y_scale(_scale(metrics, data)),
         notes=missing.notes(),

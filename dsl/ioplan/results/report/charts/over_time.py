@@ -109,14 +109,10 @@ def _scatter(
     frame, channels = framed(drawn.data, columns, request.per, True, dashes)
     overlay = _overlay(drawn.windows, frame, request, dashes)
     over = "bytes written" if x is WRITTEN else "time"
-    picture = ChartSpec(
-        kind="lines" if request.marks == "lines" else "scatter",
-        title=f"{metrics_title(metrics)} over {over}{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
-        y="y",
-        channels=channels,
+    picture = request.picture(
+        "lines" if request.marks == "lines" else "scatter",
+        f"{metrics_title(metrics)} over {over}",
+        (frame, channels),
         x_scale=request.x_scale("linear"),
         y_scale=request.y_scale(),
         overlay=overlay,
@@ -318,16 +314,11 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         drawn.failures += len(line.failures)
         drawn.data += _failures(line, line.point.dimensions, ELAPSED, len(metrics))
     named = [Column(f"y{n}", m.name, "ns") for n, m in enumerate(metrics)]
-    frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
-    picture = ChartSpec(
-        kind="bands",
-        title=f"{capital(scoped_name(metrics[0], 'latency percentiles'))} over time"
-        f"{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
+    picture = request.picture(
+        "bands",
+        f"{capital(scoped_name(metrics[0], 'latency percentiles'))} over time",
+        framed(drawn.data, (ELAPSED, *named), colored=False),
         y="y0",
-        channels=channels,
         y_scale=_spread_scale(drawn.data),
         notes=_notes(request, drawn),
     )

@@ -113,8 +113,6 @@ def _picture(
         title=f"Probes: {name} by {axis_title(seek.axis)}{limit}",
         line="",
         frame=frame,
-        x="x",
-        y="y",
         channels=channels,
         x_scale=scale_of(values),
         y_scale=scale_of([float(d.values[1]) for d in data if d.values[1]]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -10,7 +11,13 @@ from ioplan.language.metric import DURING, PERCENTILE, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
 from ioplan.results.measure.metrics import RATIO_METRICS
-from ioplan.results.report.documents import Column, Scale
+from ioplan.results.report.documents import (
+    Channels,
+    ChartSpec,
+    Column,
+    Frame,
+    Scale,
+)
 from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 
@@ -97,6 +104,14 @@ class Request(Struct, frozen=True):
     def x_scale(self, otherwise: Scale) -> Scale:
         """What the plan says of the x axis."""
         return "log" if "log x" in self.chart.scales else otherwise
+
+    def picture(
+        self, kind: str, title: str, framed: tuple[Frame, Channels], **more: Any
+    ) -> ChartSpec:
+        """Rows as a chart with the title and the words of its line."""
+        frame, channels = framed
+        title = f"{title}{self.when}"
+        return ChartSpec(kind, title, self.line, frame, channels=channels, **more)
 
     @property
     def when(self) -> str:

@@ -121,17 +121,13 @@ def _picture(
     times = tuple(time_text(column * step_s) for column in columns)
     across = Column("x", TIME, "text", times)
     down = Column("row", "", "text", tuple(names))
-    frame, channels = framed(data, (across, down, y_column([metric])), colored=False)
     told = f"each column covers {time_text(step_s)} from the time below it"
     nothing = "" if data else "no run has counts of its intervals"
-    return ChartSpec(
-        kind="heatmap",
-        title=f"{metrics_title([metric])} over time{request.when}",
-        line=request.line,
-        frame=frame,
-        x="x",
+    return request.picture(
+        "heatmap",
+        f"{metrics_title([metric])} over time",
+        framed(data, (across, down, y_column([metric])), colored=False),
         y="row",
-        channels=channels,
         x_scale="names",
         y_scale="names",
         notes=tuple(text for text in (nothing or told, note) if text),

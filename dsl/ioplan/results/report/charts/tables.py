@@ -23,6 +23,7 @@ from ioplan.results.report.charts.request import (
 from ioplan.results.report.documents import (
     AGAINST,
     STATUS,
+    Channels,
     ChartSpec,
     Column,
     Frame,
@@ -241,15 +242,9 @@ def listed(request: Request) -> Iterator[ChartSpec]:
         for point, values in zip(shown, figures, strict=True)
     ]
     frame = Frame((*dimension_columns(points, axes), *heads), rows)
-    yield ChartSpec(
-        kind="table",
-        title=f"{_title(list(found) or request.chart.metrics, by)}{request.when}",
-        line=request.line,
-        frame=_with_status(frame, shown),
-        x="",
-        y="",
-        notes=notes,
-    )
+    title = _title(list(found) or request.chart.metrics, by)
+    framed = _with_status(frame, shown), Channels()
+    yield request.picture("table", title, framed, x="", y="", notes=notes)
 
 
 def _with_status(frame: Frame, points: list[Point]) -> Frame:

@@ -6,6 +6,7 @@ Columns stand one by one; the texts of a column are listed once.
 from __future__ import annotations
 
 import json
+import string
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -19,8 +20,9 @@ from ioplan.results.report.documents import (
     Frame,
     Value,
 )
+from ioplan.results.report.html.layers import Spec
 from ioplan.results.report.html.palette import COLORS, GREY
-from ioplan.results.report.html.spec import Spec, spec
+from ioplan.results.report.html.spec import spec
 from ioplan.results.report.html.spread import (
     far_off,
     spread_frame,
@@ -155,9 +157,19 @@ def _column(column: Column) -> dict[str, Any]:
     }
 
 
+LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+MOST_TEXTS = len(LETTERS) ** 2
+
+
 def _data(column: Column, values: tuple[Value, ...]) -> Any:
-    if column.unit != "text":
+    """The values; or each once, and the place of each row's in one letter or two."""
+    each = list(dict.fromkeys(values))
+    if len(each) > MOST_TEXTS:
         return list(values)
-    texts = list(dict.fromkeys(values))
-    place = {text: number for number, text in enumerate(texts)}
-    return {"texts": texts, "at": [place[value] for value in values]}
+    place = {value: number for number, value in enumerate(each)}
+    pairs = [divmod(place[value], len(LETTERS)) for value in values]
+    is_wide = len(each) > len(LETTERS)
+    at = "".join(LETTERS[high] * is_wide + LETTERS[low] for high, low in pairs)
+    if column.unit != "text" and len(at) + len(str(each)) >= len(str(values)):
+        return list(values)
+    return {"texts": each, "at": at}

@@ -6,9 +6,19 @@ const about = read("about"); // what all charts have in common
 const known = new Map(); // charts by the id of their data
 const hidden = new Set(); // the labels of sessions that are not shown
 
+// As `payload.py` writes them: the place of a value in one letter or two.
+const LETTERS = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"]
+  .map((letter, place) => [letter, place]));
+const valuesOf = (column) => {
+  if (Array.isArray(column)) return column;
+  const { texts: each, at } = column;
+  const width = each.length > LETTERS.size ? 2 : 1;
+  return Array.from({ length: at.length / width }, (_, i) => each[width === 1 ? LETTERS.get(at[i])
+    : LETTERS.get(at[2 * i]) * LETTERS.size + LETTERS.get(at[2 * i + 1])]);
+};
+
 const unfold = ({ columns, data }) => {
-  const cells = data.map((column) =>
-    Array.isArray(column) ? column : column.at.map((place) => column.texts[place]));
+  const cells = data.map(valuesOf);
   const count = cells[0]?.length ?? 0;
   return Array.from({ length: count }, (_, i) => {
     const row = { i };
