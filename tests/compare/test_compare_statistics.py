@@ -26,7 +26,6 @@ from ioplan.results.compare.decision import (
     rank_p_value,
 )
 from ioplan.results.compare.estimate import (
-    Aim,
     MetricPair,
     MetricSide,
     MetricTable,
@@ -140,7 +139,7 @@ def test_more_sessions_are_needed_for_less() -> None:
     noise = Variance(0.02**2, 8)
 
     def needed(size: float, level: float = 0.025) -> int | None:
-        return sessions_needed(noise, Aim(size, 0.02, level))
+        return sessions_needed(noise, size, 0.02, level)
 
     assert needed(0.2) == 3
     counts = [needed(size) or 99 for size in (0.10, 0.07, 0.05, 0.04)]
@@ -151,8 +150,8 @@ def test_more_sessions_are_needed_for_less() -> None:
 
 def test_as_many_sessions_as_are_needed_are_enough() -> None:
     """In one cell alone, of noise that nothing told before."""
-    aim = Aim(-log1p(-0.12), log1p(0.02), 0.05 / 2)
-    each = sessions_needed(Variance(0.02**2, 0.0), aim)
+    noise = Variance(0.02**2, 0.0)
+    each = sessions_needed(noise, -log1p(-0.12), log1p(0.02), 0.05 / 2)
     assert each
     world = World(cells=2, metrics=1)
     found = [judged(world, alternating(each), seed, {0: -0.12}) for seed in range(100)]

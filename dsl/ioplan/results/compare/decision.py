@@ -76,13 +76,11 @@ def decide(tables: Sequence[MetricTable], threshold: float) -> list[TableDecisio
     return [
         TableDecisions(
             table,
-            common=_decide_common(estimate, next(common_p), table, threshold)
+            _decide_common(estimate, next(common_p), table, threshold)
             if estimate
             else None,
-            cells=tuple(
-                _decide_cell(pair, own, next(single_p), table, threshold)
-                if own
-                else _decide_without_estimate(pair, table)
+            tuple(
+                _decide_cell(pair, own, single_p, table, threshold)
                 for pair, own in zip(table.pairs, row, strict=True)
             ),
         )
@@ -153,26 +151,24 @@ def _is_driven_by_one_cell(
 
 def _decide_cell(
     pair: MetricPair,
-    estimate: Estimate,
-    p_value: float,
+    estimate: Estimate | None,
+    p_values: Iterator[float],
     table: MetricTable,
     threshold: float,
 ) -> Decision:
+    if not pair.is_comparable:
+        return Decision("inconclusive", reason=OTHER_METHOD)
+    p_value = next(p_values) if estimate else None
     if pair.is_identical:
         return Decision("equal", estimate, p_value)
+    if estimate is None or p_value is None:
+        has_noise = table.noise.guess(pair.new.key)
+        reason = FEW_SESSIONS if has_noise else UNKNOWN_NOISE
+        return Decision("inconclusive", reason=reason)
     decision = _classify(estimate, p_value, threshold)
     if decision.outcome == "different" and not _is_separated(pair):
         return Decision("inconclusive", estimate, p_value, MAYBE_OUTLIER)
     return _suspected_at_most(decision, [pair], table)
-
-
-def _decide_without_estimate(pair: MetricPair, table: MetricTable) -> Decision:
-    if not pair.is_comparable:
-        return Decision("inconclusive", reason=OTHER_METHOD)
-    if pair.is_identical:
-        return Decision("equal")
-    has_noise = table.noise.guess(pair.new.key)
-    return Decision("inconclusive", reason=FEW_SESSIONS if has_noise else UNKNOWN_NOISE)
 
 
 def _classify(estimate: Estimate, p_value: float, threshold: float) -> Decision:

@@ -228,25 +228,16 @@ ASSUMED = Variance(log1p(ASSUMED_PERCENT / 100) ** 2, 0.0)
 """The assumed variance of one session's figure, with no degrees of freedom."""
 
 
-class Aim(Struct, frozen=True):
-    """A change of `size` is to be told from one of at most `threshold`, at a p-value.
-
-    Both are logarithms.
-    """
-
-    size: float
-    threshold: float
-    p_value: float
-
-
-def sessions_needed(noise: Variance, aim: Aim) -> int | None:
+def sessions_needed(
+    noise: Variance, size: float, threshold: float, p_value: float
+) -> int | None:
     """The sessions a side, alternating; None of more than MOST.
 
-    `noise` is of one session, with the degrees of freedom that are known already; the
-    further sessions add theirs. A change beyond the threshold is to be different, and
-    one within it equal.
+    A change of `size`, a logarithm, is to be different at the p-value if it is beyond
+    the threshold, and else equal. `noise` is of one session, with the degrees of
+    freedom that are known already; the further sessions add theirs.
     """
-    distance, p_value = aim.size - aim.threshold, aim.p_value
+    distance = size - threshold
     if distance < 0:
         distance, p_value = -distance, 0.05
     for count in range(FEW_UNITS, MOST + 1):

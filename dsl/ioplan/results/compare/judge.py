@@ -36,7 +36,6 @@ from ioplan.results.compare.decision import (
 from ioplan.results.compare.estimate import (
     ASSUMED,
     FEW_UNITS,
-    Aim,
     MetricPair,
     MetricSide,
     MetricTable,
@@ -272,10 +271,10 @@ class Rows(Struct, frozen=True):
         """
         if decision.outcome != "inconclusive" or decision.reason == OTHER_METHOD:
             return None
-        aim = Aim(abs(difference), log1p(self.threshold), p_value)
-        if noise is None and aim.size <= aim.threshold:
+        size, limit = abs(difference), log1p(self.threshold)
+        if noise is None and size <= limit:
             return FEW_UNITS
-        return sessions_needed(noise or ASSUMED, aim)
+        return sessions_needed(noise or ASSUMED, size, limit, p_value)
 
 
 def _without_figure(cells: CellPair, pair: MetricPair) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class CellRuns(Struct):
         return after.digest if after else ""
 
     @property
-    def cell(self) -> tuple[tuple[str, str], ...]:
+    def place(self) -> tuple[tuple[str, str], ...]:
         return tuple(sorted(self.any.asked.cell.items()))
 
 
@@ -137,12 +137,12 @@ def _in_windows(records: Sequence[RunRecord]) -> list[RunRecord]:
 
 # Which cell of one side is which of the other: cells are paired by what they do.
 
-MATCH_KEYS: tuple[Callable[[CellRuns], object], ...] = (
-    lambda cell: cell.key,
-    lambda cell: (cell.workload, cell.state, cell.cell),
-    lambda cell: (cell.workload, cell.state),
-    lambda cell: (cell.workload, cell.cell),
-    lambda cell: cell.workload,
+MATCHES: tuple[tuple[str, ...], ...] = (
+    ("key",),
+    ("workload", "state", "place"),
+    ("workload", "state"),
+    ("workload", "place"),
+    ("workload",),
 )
 """The first that finds a partner counts. The digest of a run covers all that it does;
 an edited plan may have other lengths or preparations, and the same workloads."""
@@ -160,10 +160,10 @@ def align(
     first; then cells of the first and of the second side without a partner."""
     partners: dict[int, CellRuns] = {}
     free = list(new)
-    for key_of in MATCH_KEYS:
-        unique = _unique(key_of, free)
+    for names in MATCHES:
+        unique = _unique(names, free)
         unpaired = [cell for cell in base if id(cell) not in partners]
-        for key, cell in _unique(key_of, unpaired).items():
+        for key, cell in _unique(names, unpaired).items():
             if key in unique:
                 partners[id(cell)] = unique[key]
         paired = {id(cell) for cell in partners.values()}
@@ -172,10 +172,8 @@ def align(
     return pairs, [c for c in base if id(c) not in partners], free
 
 
-def _unique(
-    key_of: Callable[[CellRuns], object], cells: Sequence[CellRuns]
-) -> dict[object, CellRuns]:
-    keys = [key_of(cell) for cell in cells]
+def _unique(names: Sequence[str], cells: Sequence[CellRuns]) -> dict[object, CellRuns]:
+    keys = [tuple(getattr(cell, name) for name in names) for cell in cells]
     count = Counter(keys)
     return {k: c for k, c in zip(keys, cells, strict=True) if count[k] == 1}
 

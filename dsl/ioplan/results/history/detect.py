@@ -8,7 +8,6 @@ from statistics import median
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from pydantic import Field
 
 from ioplan.core.model import Model
@@ -27,7 +26,6 @@ from ioplan.results.compare.estimate import (
     ASSUMED,
     ASSUMED_PERCENT,
     POWER,
-    Aim,
     sessions_needed,
 )
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question
@@ -132,17 +130,19 @@ def _needs(
     shared = noise.shared
     if not own:
         shared = Variance(ASSUMED.value / cells, ASSUMED.degrees)
-    aim = Aim(-log1p(-change), log1p(Question().threshold), ALPHA * COMMON_SHARE)
+    size, limit = -log1p(-change), log1p(Question().threshold)
     is_pooled = shared is not None and cells >= FEWEST_CELLS
     share = CELL_SHARE if is_pooled else CELL_SHARE + COMMON_SHARE
-    single = replace(aim, p_value=ALPHA * share / (cells * len(DEFAULT_METRICS)))
+    p_value = ALPHA * share / (cells * len(DEFAULT_METRICS))
     middle = sizes[len(sizes) // 2]
     return MetricNeeds(
         metric=str(metric),
-        all_cells=sessions_needed(shared, aim) if is_pooled and shared else None,
-        one_cell=sessions_needed(middle, single),
-        noisiest_cell=sessions_needed(sizes[-1], single),
-        nights=nights_needed(middle, aim.size, cells + (cells >= FEWEST_CELLS)),
+        all_cells=sessions_needed(shared, size, limit, ALPHA * COMMON_SHARE)
+        if is_pooled and shared
+        else None,
+        one_cell=sessions_needed(middle, size, limit, p_value),
+        noisiest_cell=sessions_needed(sizes[-1], size, limit, p_value),
+        nights=nights_needed(middle, size, cells + (cells >= FEWEST_CELLS)),
         session_percent=median(map(percent, sizes)),
         source=noise.source if own else ASSUMED_SOURCE,
     )
