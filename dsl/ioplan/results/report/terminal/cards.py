@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 from textwrap import wrap
 
 from rich.console import Console
@@ -139,7 +139,7 @@ def print_known(
     most: int | None = MOST_LINES,
 ) -> None:
     """A line each, the gravest first: expectations, warnings, what was not measured."""
-    texts = list(_known(screen, sections, records))
+    texts = list(_known(screen, sections, records, every=most is None))
     texts.sort(key=lambda text: GRAVITY.index(text.tone) if text.tone in GRAVITY else 2)
     count = 0
     for left, text in zip(range(len(texts), 0, -1), texts, strict=True):
@@ -153,7 +153,10 @@ def print_known(
 
 
 def _known(
-    screen: FirstScreen, sections: Sequence[Section], records: Sequence[RunRecord]
+    screen: FirstScreen,
+    sections: Sequence[Section],
+    records: Sequence[RunRecord],
+    every: bool,
 ) -> Iterator[Text]:
     """The chips, each with the first of what it counts; warnings in place of theirs."""
     remarks = [remark for section in sections for remark in section.remarks]
@@ -168,13 +171,14 @@ def _known(
     if not any(chip.text.endswith(" failed") for chip in screen.chips):
         yield from (Text(text, "bad") for text in failed)
     for chip in screen.chips:
-        if chip.text.startswith(WARNED) and records:
-            yield from warnings(records)
+        if chip.text.startswith(WARNED) and (warned := list(warnings(records))):
+            more = f"; and {len(warned) - 1} more" if warned[1:] and not every else ""
+            yield Text(warned[0].text + more, chip.tone)
+            yield from warned[1:] if every else ()
             continue
-        counts = [
-            c for pattern, c in counted_by.items() if re.search(pattern, chip.text)
-        ]
-        first = next(filter(None, chain.from_iterable(counts)), "")
+        matches = (re.search(pattern, chip.text) for pattern in counted_by)
+        counts = chain.from_iterable(compress(counted_by.values(), matches))
+        first = next(filter(None, counts), "")
         yield Text(f"{chip.text}: {first}" if first else chip.text, chip.tone)
 
 
