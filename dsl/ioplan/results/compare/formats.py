@@ -34,8 +34,8 @@ def text(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The heading and the sentence first, for a pull request."""
-    parts = blocks(comparison)
+    """The sentence first, for a pull request."""
+    _heading, *parts = blocks(comparison)
     first = sorted(parts, key=lambda part: getattr(part, "tone", "") != "strong")
     return writers.markdown(first)
 

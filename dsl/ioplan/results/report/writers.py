@@ -21,6 +21,7 @@ STYLES: dict[Tone, str] = {
     "bad": "red",
     "warning": "yellow",
 }
+NEW_LINE = "\n"
 MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@])")
 """What Markdown would take for markup."""
 
@@ -51,32 +52,24 @@ def _rich_table(block: Table) -> RichTable:
 
 def markdown(blocks: Iterable[Text | Table]) -> str:
     """Paragraphs of what is strong, lists of other texts, and tables."""
-    parts: list[list[str]] = []
-    is_list = False
-    for block in blocks:
-        if isinstance(block, Table):
-            title = [f"**{escaped(block.title)}**", ""] if block.title else []
-            parts.append([*title, *_markdown_table(block)])
-        elif block.tone == "strong":
-            parts.append([f"**{escaped(block.text)}**"])
-        elif is_list:
-            parts[-1].append(f"- {escaped(block.text)}")
-            continue
-        else:
-            parts.append([f"- {escaped(block.text)}"])
-            is_list = True
-            continue
-        is_list = False
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    written, was_item = "", True
+    for text in map(_markdown, blocks):
+        is_item = text.startswith("- ")
+        written += f"{'' if is_item and was_item else NEW_LINE}{text}\n"
+        was_item = is_item
+    return written.lstrip()
 
 
-def _markdown_table(table: Table) -> Iterator[str]:
-    yield _joined(table.headings)
-    yield _joined(
-        ["--:" if at in table.numeric else "---" for at in range(len(table.headings))]
-    )
-    for row in table.rows:
-        yield _joined([escaped(cell.text) for cell in row])
+def _markdown(block: Text | Table) -> str:
+    if isinstance(block, Text):
+        text = escaped(block.text)
+        return f"**{text}**" if block.tone == "strong" else f"- {text}"
+    columns = range(len(block.headings))
+    lines = [f"**{escaped(block.title)}**", ""] if block.title else []
+    lines.append(_joined(block.headings))
+    lines.append(_joined(["--:" if at in block.numeric else "---" for at in columns]))
+    lines += [_joined([escaped(cell.text) for cell in row]) for row in block.rows]
+    return NEW_LINE.join(lines)
 
 
 def _joined(cells: Sequence[str]) -> str:
