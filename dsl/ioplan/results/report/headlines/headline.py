@@ -133,7 +133,7 @@ class Headline(Struct, frozen=True):
     def note(self) -> str:
         """The gravest of what must be known of it, in one line."""
         few = f"too few I/Os for {self.metric}" if FEW_IOS.match(self.why) else self.why
-        notes = (few, self.before, *self.doubts, self.zero)
+        notes = (few, self.zero, self.before, *self.doubts)
         return next(filter(None, notes), "")
 
     @property
