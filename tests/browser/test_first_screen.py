@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,39 @@ def test_the_bars_are_the_figures_of_the_store(
             if "IOPS" in card.caption and bar.value is not None:
                 compared += any(bar.value == pytest.approx(one) for one in rates)
     assert compared
+
+
+AXE = files("axe_core_python") / "axe.min.js"
+AUDIT = """axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 200)}`))"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("which", "theme", "width"),
+    [
+        *((which, "light", 1440) for which in PAGES),
+        *(("simulated", "dark", 1440), ("simulated", "light", 390)),
+    ],
+)
+def test_axe_finds_no_barrier(
+    chromium: Browser,
+    which: str,
+    theme: str,
+    width: int,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Names, roles, order of headings, contrast of all that is shown."""
+    chromium.open(request.getfixturevalue(which).page, width, HEIGHT)
+    chromium.run(
+        "chosen = arguments[0]; document.documentElement.dataset.theme = chosen;"
+        "again(); figures.forEach(come);",
+        theme,
+    )
+    chromium.tell("Runtime.evaluate", expression=AXE.read_text("utf-8"))
+    how = {"awaitPromise": True, "returnByValue": True}
+    found = chromium.tell("Runtime.evaluate", expression=AUDIT, **how)
+    assert found["result"]["value"] == []
 
 
 QUESTIONS = """
