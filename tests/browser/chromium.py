@@ -16,7 +16,11 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from sim_batches import rough
 
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+MOUSE = "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+OPTIONS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+    f"--blink-settings={MOUSE}",
+)
 LOCAL = ("file:", "blob:", "data:")
 
 

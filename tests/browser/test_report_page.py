@@ -176,6 +176,48 @@ def test_it_fits_with_all_labels(
     assert chromium.run(CUT) == []
 
 
+FIRST = """
+const [figure] = figures;
+const tools = figure.querySelector(".tools");
+const seen = () => getComputedStyle(tools).opacity;
+const { width, left, top } = figure.getBoundingClientRect();
+const row = [...figure.parentElement.children].filter((one) =>
+  one.getBoundingClientRect().top === top);
+const before = seen();
+tools.querySelector("button").focus();
+return { width, row: row.length, before, after: seen(),
+  title: figure.querySelector("h3").textContent,
+  open: figure.querySelectorAll("details[open]").length };
+"""
+LABELS = """return [...document.querySelectorAll(`#${arguments[0]} .plot text`)]
+  .filter((text) => text.textContent)
+  .map((text) => [text.textContent, text.getBoundingClientRect()])
+  .map(([text, { left, right, top, bottom }]) => [text, left, right, top, bottom])"""
+
+
+def test_the_first_chart_is_latency_against_load(
+    chromium: Browser, drives: Report
+) -> None:
+    """Large, with its controls only where somebody is near, and no text upon another."""
+    chromium.drawn(drives.page, 1440)
+    first = chromium.run(FIRST)
+    assert first["title"] == "Latency against load" and first["width"] >= 560
+    assert (first["row"], first["open"]) == (1, 0)  # thirty drives take all of it
+    assert (first["before"], first["after"]) == ("0", "1")
+    chromium.run(
+        "document.querySelectorAll('#sessions input').forEach((one, i) => {"
+        "one.checked = i < 4; one.dispatchEvent(new Event('change', {bubbles: true}))})"
+    )
+    labels = chromium.run(LABELS, chromium.figure("Latency against load"))
+    texts = [text for text, *_ in labels]
+    assert {"Drive 00", "Drive 03", "QD 1"} <= set(texts), texts
+    boxes = [box for text, *box in labels if text.startswith(("Drive", "QD"))]
+    for number, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            is_beside = other[0] >= right - 1 or other[1] <= left + 1
+            assert is_beside or other[2] >= bottom - 4 or other[3] <= top + 4, labels
+
+
 @pytest.mark.long
 def test_dark_and_light(chromium: Browser, single: Report) -> None:
     id = chromium.drawn_one(single.page, "Throughput by queue depth")

@@ -71,6 +71,6 @@ const settled = (chart, view, rows) => {
   const steps = Array.from({ length: 2 * MOST_ENDS }, (_, i) => TEXT_HEIGHT * (i % 2 ? -(i + 1) : i) / 2);
   const ends = ended.sort((a, b) => y(a) - y(b))
     .map((row) => [row.end, room(row, x(row) + 8, endWidth(row.end), steps) ?? 0]);
-  const points = labelled.map((row) => [row.i, room(row, x(row) - 3 * row.label.length, 6 * row.label.length, [-11, 13])]);
+  const points = labelled.map((row) => [row.i, room(row, x(row) - 3.4 * row.label.length, 6.8 * row.label.length, [-11, 13])]);
   return { ends: Object.fromEntries(ends), points: Object.fromEntries(points) };
 };

@@ -137,11 +137,12 @@ if (sideLinks.length) {
 
 // What scrolls sideways can be reached with the keyboard.
 const reachable = ({ target }) => {
-  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+  const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
+  if (scrollWidth > clientWidth || scrollHeight > clientHeight) target.tabIndex = 0;
   else target.removeAttribute("tabindex");
 };
 const scrollWatcher = new ResizeObserver((entries) => entries.forEach(reachable));
-document.querySelectorAll(".scroll").forEach((one) => scrollWatcher.observe(one));
+document.querySelectorAll(".scroll, pre").forEach((one) => scrollWatcher.observe(one));
 
 // `?picture=svg`: only the first chart, as text for the program that asks for it.
 const asked = new URLSearchParams(location.search).get("picture");
