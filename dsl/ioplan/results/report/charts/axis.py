@@ -26,6 +26,8 @@ UNITS: dict[Kind, str] = {
     "number": "",
 }
 """Units of a chart's columns, by the language's kinds."""
+FAR = 10
+"""Latencies that lie this far apart start on a logarithmic axis."""
 WIDE = 12
 """From this ratio of the largest to the smallest value on, an axis starts as log."""
 
@@ -65,6 +67,12 @@ def scale_of(values: Iterable[float]) -> Scale:
         return "linear"
     wide = present[-1] / present[0] >= WIDE
     return "log" if wide or _geometric(present) else "linear"
+
+
+def latency_scale(values: Iterable[object]) -> Scale:
+    """Latencies that lie far apart are seen on a logarithmic axis only."""
+    found = [one for one in values if isinstance(one, (int, float)) and one > 0]
+    return "log" if found and max(found) >= FAR * min(found) else "linear"
 
 
 def _geometric(values: list[float]) -> bool:

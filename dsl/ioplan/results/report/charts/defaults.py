@@ -11,6 +11,7 @@ from ioplan.language.plan import Chart, Seek, Test
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.measure.metrics import Sample, figure
 from ioplan.results.report.charts.axis import numbers
+from ioplan.results.report.charts.encoding import varied
 from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.point import Point, only_trims
 
@@ -84,18 +85,13 @@ def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
 
 def _is_wide(points: Sequence[Point], by: str, per: str) -> bool:
     """Whether lines would be too many to tell one from the other."""
-    sizes = [len(_texts(points, name)) for name in (by, per)]
+    sizes = [len(varied(points)[name]) for name in (by, per)]
     return min(sizes) >= FEW and sizes[0] * sizes[1] >= WIDE
 
 
 def _kind(points: Sequence[Point], axis: str) -> str:
     """Lines over numbers, bars over names."""
-    return "lines" if numbers(_texts(points, axis)) else "bars"
-
-
-def _texts(points: Sequence[Point], axis: str) -> set[str]:
-    found = (point.dimensions for point in points)
-    return {dimensions[axis] for dimensions in found if axis in dimensions}
+    return "lines" if numbers(varied(points)[axis]) else "bars"
 
 
 def chart(
@@ -125,11 +121,7 @@ def _sequential(points: Sequence[Point]) -> bool:
 
 def _axes(points: Sequence[Point]) -> list[str]:
     """The axes with more than one value, in the plan's order."""
-    values: dict[str, set[str]] = {}
-    for point in points:
-        for name, text in point.dimensions.items():
-            values.setdefault(name, set()).add(text)
-    return [n for n, found in values.items() if len(found) > 1 and n != "session"]
+    return [name for name in varied(points) if name != "session"]
 
 
 # Charts of power and temperature, which appear where something measured them.

@@ -15,8 +15,9 @@ from ioplan.results.measure.histogram import (
     bucket_range,
 )
 from ioplan.results.measure.metrics import merged
+from ioplan.results.report.charts.axis import latency_scale
 from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, framed
-from ioplan.results.report.charts.over_axis import FAR, failed_note
+from ioplan.results.report.charts.over_axis import failed_note
 from ioplan.results.report.charts.request import Request, left_out
 from ioplan.results.report.documents import ChartSpec, Column, Scale
 from ioplan.results.report.point import Dimensions
@@ -167,17 +168,13 @@ def _drawn(
     per = (*request.per, *request.chart.by)
     failed = failed_note(sum(point.failed for point in request.points))
     more = left_out(len(request.points), MOST_CURVES)
-    far = kind == "percentiles" and _far(data)
+    is_curve = kind == "percentiles"
+    scale = latency_scale(one.values[1] for one in data if is_curve)
     return request.picture(
         kind,
         title,
         framed(data, columns, per, dashes=dashes),
         x_scale=x_scale,
-        y_scale=request.y_scale("log" if far else "linear"),
+        y_scale=request.y_scale(scale),
         notes=tuple(text for text in (*failed, note, more) if text),
     )
-
-
-def _far(data: list[Datum]) -> bool:
-    values = [v for d in data if isinstance(v := d.values[1], float) and v > 0]
-    return bool(values) and max(values) / min(values) >= FAR

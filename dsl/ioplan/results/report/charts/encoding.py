@@ -16,7 +16,7 @@ from ioplan.results.report.documents import (
     Frame,
     Value,
 )
-from ioplan.results.report.point import Dimensions
+from ioplan.results.report.point import Dimensions, Point
 
 MOST_COLORS = 20
 ANY_NUMBER = 1 << 30
@@ -52,6 +52,15 @@ class _Channels(Struct):
             return
         del self.sizes[name]
         self.assigned[channel] = name
+
+
+def varied(points: Sequence[Point]) -> dict[str, list[str]]:
+    """The dimensions with more than one value, in the plan's order, and their texts."""
+    texts: dict[str, dict[str, None]] = {}
+    for point in points:
+        for name, text in point.dimensions.items():
+            texts.setdefault(name, {})[text] = None
+    return {name: list(each) for name, each in texts.items() if len(each) > 1}
 
 
 def framed(

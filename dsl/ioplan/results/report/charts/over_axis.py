@@ -12,8 +12,20 @@ from ioplan.core.units import metric_text
 from ioplan.language.metric import Metric
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
-from ioplan.results.report.charts.axis import axis_title, in_order, numbers, scale_of
-from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, framed, tied
+from ioplan.results.report.charts.axis import (
+    axis_title,
+    in_order,
+    latency_scale,
+    numbers,
+    scale_of,
+)
+from ioplan.results.report.charts.encoding import (
+    MOST_DASHES,
+    Datum,
+    framed,
+    tied,
+    varied,
+)
 from ioplan.results.report.charts.limits import judged_of
 from ioplan.results.report.charts.request import Request, metrics_title, y_column
 from ioplan.results.report.documents import (
@@ -27,8 +39,6 @@ from ioplan.results.report.headlines.places import size_of
 from ioplan.results.report.point import Dimensions, Point
 
 ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
-FAR = 10
-"""Latencies that lie this far apart start on a logarithmic axis."""
 
 
 class Missing:
@@ -261,10 +271,8 @@ def _x_axis(kind: str, by: str, data: list[Datum]) -> tuple[Column, list[Datum],
 
 
 def _scale(metrics: list[Metric], data: Sequence[Datum]) -> Scale:
-    """Latencies that lie far apart are seen on a logarithmic axis only."""
-    found = [v for d in data if isinstance(v := d.values[1], (int, float)) and v > 0]
-    wide = len(found) > 1 and max(found) / min(found) >= FAR
-    return "log" if wide and metrics[0].unit == "ns" else "linear"
+    is_latency = metrics[0].unit == "ns"
+    return latency_scale(datum.values[1] for datum in data) if is_latency else "linear"
 
 
 def _datum(
@@ -310,12 +318,8 @@ def _rounds(point: Point) -> dict[int, list[RunRecord]]:
 
 def _swept(request: Request) -> str:
     """The axis whose values are linked to a line: the last one that is left."""
-    values: dict[str, set[str]] = {}
-    for point in request.points:
-        for name, text in point.dimensions.items():
-            values.setdefault(name, set()).add(text)
     taken = {"session", "step", *request.chart.per, *request.chart.by[1:]}
-    left = [n for n, found in values.items() if len(found) > 1 and n not in taken]
+    left = [name for name in varied(request.points) if name not in taken]
     return left[-1] if left else ""
 
 

@@ -14,6 +14,7 @@ from ioplan.core.units import bytes_text, metric_text, spread_text, time_text
 from ioplan.language.metric import Metric
 from ioplan.results.measure.over_time import LEAST_FOR_SPREAD, is_steered
 from ioplan.results.measure.series import changes
+from ioplan.results.report.charts.axis import latency_scale
 from ioplan.results.report.charts.encoding import (
     MOST_DASHES,
     Datum,
@@ -44,7 +45,6 @@ from ioplan.results.report.documents import (
     ChartSpec,
     Column,
     Frame,
-    Scale,
     Value,
 )
 from ioplan.results.report.point import Dimensions, is_of
@@ -56,8 +56,6 @@ MOST_IN_ALL = 60_000
 WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
 MOST_SPREADS = 6
-FAR = 4
-"""Latencies that lie this far apart are drawn on a logarithmic axis."""
 BANDS = ("p50", "p99", "p99.9", "max")
 WRITTEN = Column("x", "written", "B")
 ELAPSED = Column("x", "time", "s")
@@ -319,13 +317,7 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         f"{capital(scoped_name(metrics[0], 'latency percentiles'))} over time",
         framed(drawn.data, (ELAPSED, *named), colored=False),
         y="y0",
-        y_scale=_spread_scale(drawn.data),
+        y_scale=latency_scale(v for d in drawn.data for v in d.values[1:]),
         notes=_notes(request, drawn),
     )
     return with_phases(with_events(picture, lines), lines)
-
-
-def _spread_scale(data: Sequence[Datum]) -> Scale:
-    """Logarithmic where the figures lie far apart; else it shows noise as a cliff."""
-    found = [v for d in data for v in d.values[1:] if isinstance(v, (int, float))]
-    return "log" if found and max(found) > FAR * min(found) else "linear"

@@ -11,7 +11,7 @@ from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.measure.stretches import Stretch
-from ioplan.results.report.charts.encoding import Datum, framed
+from ioplan.results.report.charts.encoding import Datum, framed, varied
 from ioplan.results.report.charts.phases import with_columns
 from ioplan.results.report.charts.request import (
     Request,
@@ -21,7 +21,6 @@ from ioplan.results.report.charts.request import (
 )
 from ioplan.results.report.charts.timeline import Timeline, cells_of, placed
 from ioplan.results.report.documents import ChartSpec, Column
-from ioplan.results.report.point import Point
 
 MOST_ROWS = 200
 MOST_COLUMNS = 30
@@ -41,7 +40,7 @@ class _Row(Struct, frozen=True):
 def rows_over_time(request: Request) -> Iterator[ChartSpec]:
     """A picture for each metric; its figures are of merged histograms."""
     cells = list(cells_of(request.points).values())
-    told = _varied(request.points)
+    told = [n for n in varied(request.points) if n != "step"] or ["session"]
     lines = [[Timeline(point) for point in found] for found in cells[:MOST_ROWS]]
     rows = [_row(found, request, told) for found in lines]
     times = [part for row in rows for part in row.slices]
@@ -59,16 +58,6 @@ def rows_over_time(request: Request) -> Iterator[ChartSpec]:
 def is_over_time(picture: ChartSpec) -> bool:
     """Whether it is one of these."""
     return picture.kind == "heatmap" and picture.frame.column("x").title == TIME
-
-
-def _varied(points: Sequence[Point]) -> list[str]:
-    """The dimensions that tell a row from others; the session where there are none."""
-    values: dict[str, set[str]] = {}
-    for point in points:
-        for name, text in point.dimensions.items():
-            values.setdefault(name, set()).add(text)
-    values.pop("step", None)
-    return [name for name, found in values.items() if len(found) > 1] or ["session"]
 
 
 def _row(lines: Sequence[Timeline], request: Request, told: Sequence[str]) -> _Row:
