@@ -238,8 +238,11 @@ def _load(picture: ChartSpec) -> list[Spec]:
         "order": {"field": "number", "type": "quantitative"}
     }
     text = {"expr": f"isValid({PLACE}) ? datum.label : ''"}
-    soft, place = hue(expr="soft"), {"expr": PLACE}
-    return [linked, *points, layer("text", soft, fontSize=10, dy=place, text=text)]
+    style: Spec = {
+        one: {"expr": f"{PLACE} ? {PLACE}.{one} : 0"} for one in ("dx", "dy")
+    }
+    label = layer("text", hue(expr="soft"), fontSize=10, text=text, **style)
+    return [linked, *points, label]
 
 
 def _figure(picture: ChartSpec, color: Spec, **style: Any) -> Spec:

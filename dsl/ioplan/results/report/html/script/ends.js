@@ -6,6 +6,13 @@ const LEAST_BESIDE_ENDS = 200; // pixels of the plot that names must leave
 const LONGEST_END = 22; // letters; what is longer is cut, and begins with what differs
 const TEXT_HEIGHT = 13;
 
+// A drive and a figure are what they are called; of an axis its name is told, too.
+const UNTITLED = new Set(["", "session", "figure"]);
+const named = (chart, key, row) => {
+  const { title } = chart.columns.find((column) => column.key === key) ?? { title: "" };
+  return row[key] && !UNTITLED.has(title) ? `${title} ${row[key]}` : row[key];
+};
+
 const endRows = (chart, rows) => {
   const layers = inner(chart.spec).layer;
   const wanted = layers.some(({ encoding }) => encoding?.text?.field === "end");
@@ -18,7 +25,7 @@ const endRows = (chart, rows) => {
   const last = new Map();
   for (const row of rows) {
     if (row.role !== (spread ? "out" : undefined) || row[y] === null || failed(row)) continue;
-    const parts = [row[seriesKey(chart)], row[dash]].filter(Boolean);
+    const parts = [named(chart, seriesKey(chart), row), named(chart, dash, row)].filter(Boolean);
     const whole = parts.join(", ");
     const name = whole.length > LONGEST_END ? parts.reverse().join(", ") : whole;
     if (name && !(last.get(name)?.[along] > row[along])) last.set(name, row);
@@ -26,8 +33,9 @@ const endRows = (chart, rows) => {
   const widest = Math.max(...[...last.keys()].map((name) => endWidth(name)));
   if (chart.width - AXIS - widest < LEAST_BESIDE_ENDS) return [];
   if (last.size < (spread ? 1 : 2) || last.size > MOST_ENDS) return [];
+  const isRange = inner(chart.spec).encoding.color?.type === "ordinal"; // whose colours are in order
   const inks = (row) => {
-    const style = column && styleOf(column, row[column.key]);
+    const style = !isRange && column && styleOf(column, row[column.key]);
     return style ? { light: style.text, dark: style.dark } : INK;
   };
   return [...last].map(([end, row]) => ({ ...row, i: null, role: "end", end, inks: inks(row) }));
@@ -71,6 +79,12 @@ const settled = (chart, view, rows) => {
   const steps = Array.from({ length: 2 * MOST_ENDS }, (_, i) => TEXT_HEIGHT * (i % 2 ? -(i + 1) : i) / 2);
   const ends = ended.sort((a, b) => y(a) - y(b))
     .map((row) => [row.end, room(row, x(row) + 8, endWidth(row.end), steps) ?? 0]);
-  const points = labelled.map((row) => [row.i, room(row, x(row) - 3.4 * row.label.length, 6.8 * row.label.length, [-11, 13])]);
+  const edge = Math.min(...view.scale("x").range()); // beyond it stand the axis' own texts
+  const points = labelled.flatMap((row) => {
+    const width = 6.8 * row.label.length;
+    const dx = Math.max(0, edge - (x(row) - width / 2));
+    const dy = room(row, x(row) - width / 2 + dx, width, [-11, 13]);
+    return dy === undefined ? [] : [[row.i, { dx, dy }]];
+  });
   return { ends: Object.fromEntries(ends), points: Object.fromEntries(points) };
 };
