@@ -154,7 +154,7 @@ def test_figures_and_plan_are_as_they_were(store_path: Path, tmp_path: Path) -> 
     assert run_ids(out, tmp_path / "a") == run_ids(plain, tmp_path / "b") != []
     assert 'test "Reads"' in one.session.plan_text
     shown = ioplan("show", out)
-    assert shown.code == 0 and "Review of a drive on redacted" in shown.out
+    assert shown.code == 0 and "Review of a drive\ndrive redacted" in shown.out
 
 
 def run_ids(bundle: Path, folder: Path) -> list[str]:

@@ -278,8 +278,12 @@ test "S" {{
 """
 SOUGHT = {
     "all hold": ("gap <= 600ms and recovery of iops to 50% < 1s", "qd ≥ 2", 0),
-    "a gap is too long": ("gap <= 200ms", "nothing", 1),
-    "it recovers too late": ("recovery of iops to 50% < 100ms", "nothing", 1),
+    "a gap is too long": ("gap <= 200ms", "1 search found no value", 1),
+    "it recovers too late": (
+        "recovery of iops to 50% < 100ms",
+        "1 search found no value",
+        1,
+    ),
 }
 
 
