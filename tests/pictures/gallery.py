@@ -37,7 +37,7 @@ const [test, titles] = arguments;
 const parts = [...document.querySelectorAll("section.test")];
 for (const part of parts) part.hidden = part.querySelector("h2").textContent !== test;
 const part = parts.find((one) => !one.hidden);
-const charts = [...part.querySelectorAll("figure")];
+const charts = [...part.querySelectorAll("figure[data-kind]")];
 const title = (chart) => chart.querySelector("h3").textContent;
 for (const chart of charts) {
   chart.style.display = titles.includes(title(chart)) ? "" : "none";

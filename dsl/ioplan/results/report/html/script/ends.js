@@ -76,9 +76,20 @@ const settled = (chart, view, rows) => {
     if (dy !== undefined) taken.push({ panel: row.panel, left, width, middle: y(row) + dy });
     return dy;
   };
-  const steps = Array.from({ length: 2 * MOST_ENDS }, (_, i) => TEXT_HEIGHT * (i % 2 ? -(i + 1) : i) / 2);
-  const ends = ended.sort((a, b) => y(a) - y(b))
-    .map((row) => [row.end, room(row, x(row) + 8, endWidth(row.end), steps) ?? 0]);
+  // names keep the order of their lines: from the topmost down, then up from the lowest
+  const ends = ended.sort((a, b) => y(a) - y(b)).map((row) =>
+    ({ row, panel: row.panel, middle: y(row), left: x(row) + 8, width: endWidth(row.end) }));
+  const isBeside = (a, b) => a.left < b.left + b.width && b.left < a.left + a.width;
+  ends.forEach((one, i) => ends.slice(0, i).filter((other) => isBeside(one, other)).forEach((other) => {
+    one.middle = Math.max(one.middle, other.middle + TEXT_HEIGHT);
+  }));
+  [...ends].reverse().forEach((one, i, all) => {
+    one.middle = Math.min(one.middle, bottom + TEXT_HEIGHT / 2);
+    all.slice(0, i).filter((other) => isBeside(one, other)).forEach((other) => {
+      one.middle = Math.min(one.middle, other.middle - TEXT_HEIGHT);
+    });
+  });
+  taken.push(...ends);
   const edge = Math.min(...view.scale("x").range()); // beyond it stand the axis' own texts
   const points = labelled.flatMap((row) => {
     const width = 6.8 * row.label.length;
@@ -86,5 +97,5 @@ const settled = (chart, view, rows) => {
     const dy = room(row, x(row) - width / 2 + dx, width, [-11, 13]);
     return dy === undefined ? [] : [[row.i, { dx, dy }]];
   });
-  return { ends: Object.fromEntries(ends), points: Object.fromEntries(points) };
+  return { ends: Object.fromEntries(ends.map(({ row, middle }) => [row.end, middle - y(row)])), points: Object.fromEntries(points) };
 };
