@@ -38,6 +38,7 @@ const parts = [...document.querySelectorAll("section.test")];
 for (const part of parts) part.hidden = part.querySelector("h2").textContent !== test;
 const part = parts.find((one) => !one.hidden);
 const charts = [...part.querySelectorAll("figure[data-kind]")];
+part.querySelectorAll("figure.runs, details.card").forEach((one) => one.remove());
 const title = (chart) => chart.querySelector("h3").textContent;
 for (const chart of charts) {
   chart.style.display = titles.includes(title(chart)) ? "" : "none";
