@@ -290,7 +290,7 @@ def test_plan_and_record_say_which(tmp_path: Path, store_path: Path) -> None:
     assert "write random 4KiB, 1 pass (permuted)" in plan
     done = ioplan("run", path, *drive)
     assert done.code == 0, done.err
-    assert "p: random permuted 4KiB writes" in done.out
+    assert "p: random permuted 4KiB writes" in ioplan("show", "--tables").out
     with Store.open(store_path) as store:
         records = store.records(store.session("last").id)
         said = [one.asked.job.streams[0].permuted for one in records]

@@ -25,10 +25,10 @@ def test_each_cell_has_what_is_asked(tmp_path: Path, store_path: Path) -> None:
     call = ("show", "last", "--metric", share, "--metric", "worst_second.iops")
     whole = succeed(*call)
     for qd in (4, 8):
-        assert f"qd {qd}: intervals of iops above 1_000 iops: 20.0 %" in whole.out
+        assert f"qd {qd}: intervals of iops above 1_000 iops: 20 %" in whole.out
         assert f"qd {qd}: worst_second.iops: 100" in whole.out
     part = ioplan(*call, "--during", "0s..4s")
-    assert "qd 4: intervals of iops above 1_000 iops: 25.0 %" in part.out
+    assert "qd 4: intervals of iops above 1_000 iops: 25 %" in part.out
     none = ioplan(*call, "--during", "1h..2h")
     assert "no interval in" in none.out
 

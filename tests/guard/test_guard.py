@@ -34,7 +34,7 @@ def plain(text: str, folder: Path) -> str:
     for one in Host().root_disks:
         text = text.replace(f"/dev/{one.name}", "/dev/sda")
     text = re.sub(r"loop\d+", "loop0", text)
-    text = re.sub(r"[\d.]+% of ([\d,]+ sampled)", r"9% of \1", text)
+    text = re.sub(r"[\d.]+ % of ([\d,]+ sampled)", r"9 % of \1", text)
     text = re.sub(r"last written [\d-]+", "last written 2026-11-19", text)
     return re.sub(r"\S+ \(process \d+\)", "python (process 4711)", text)
 

@@ -356,7 +356,7 @@ def test_a_saturated_percentile_is_a_bound(
     file = tmp_path / "r.json"
     file.write_text(json.dumps(document(job(read=read))))
     assert ioplan("import", file).code == 0
-    shown = " ".join(ioplan("show").out.split())
+    shown = " ".join(ioplan("show", "--tables").out.split())
     assert "at least 17.1 s" in shown and "lower bounds" in shown
     assert "17.1 s p99" not in shown
 

@@ -228,7 +228,7 @@ def test_it_is_read_like_a_session(made: Path, store_path: Path) -> None:
     id = read_bundle(made).sessions[0].session.id
     shown = ioplan("show", made)
     assert shown.code == 0 and "Depths" in shown.out
-    assert "review, profile quick on sim" in shown.out
+    assert "review, profile quick\ndrive sim, backend sim" in shown.out
     assert ioplan("report", made, "-o", "page.html").code == 0
     assert "Depths" in ioplan("export", made, "--format", "csv").out
     assert LIBRARY.strip() in ioplan("show", made, "--plan").out
