@@ -30,7 +30,7 @@ SAME = (
     (r"EINVAL \(Invalid argument", "EIO (Input/output error"),
     ("err=22", "err=5"),
     ("; the target cannot do I/O of this size or offset, or is gone", ""),
-    (r"[\d.]+%", "30.0%"),
+    (r"[\d.]+ % of its length", "30 % of its length"),
     (r"[+][\d.]+ s", "+3600.0 s"),
     (r"fio \d+\.\d+[\w.-]*", "fio 3.33"),
 )
