@@ -138,6 +138,9 @@ def test_a_warning_is_printed_once_a_session_with_its_cells(
         found = " ".join(printed(store, busy, tables=tables).split())
         assert found.count("warning") == 1 and found.count("waited for a CPU") == 1
         assert f"▲ warning in 3 of 3 cells: {BUSY.format(50.5)}" in found
+    counts = zip(three, ("999", "1,112", "2"), strict=True)
+    late = [changed(one, warnings=(f"{n} I/Os were late",)) for one, n in counts]
+    assert "warning in 3 of 3 cells: 1,112 I/Os were late" in printed(store, late)
     hot = [changed(busy[0], warnings=("hot", "lost 3 I/Os")), *busy[1:]]
     assert "and 2 more" in printed(store, hot, tables=False)
     assert "lost 3 I/Os" in printed(store, hot)

@@ -143,6 +143,7 @@ def share_text(percent: float, limit: float) -> str:
 
 
 MOST_EXACT_PERCENT = 2.0
+"""A smaller spread or error changes no decision, and is not shown."""
 
 
 def spread_text(percent: float | None) -> str:

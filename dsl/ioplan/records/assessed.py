@@ -38,6 +38,12 @@ def unsteady(records: Sequence[RunRecord]) -> list[RunRecord]:
     return [one for one, said in found if said and not said.reached]
 
 
+def settled(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The last assessed records that are steady on the drive only as it is."""
+    steady = [one for one in last_assessed(records) if one.steady]
+    return [r for r in steady if r.steady and r.steady.reached and r.steady.limits]
+
+
 def without_value(records: Iterable[RunRecord]) -> list[RunRecord]:
     """The findings of seeks in which no value held."""
     return [one for one in records if one.found and one.found.value is None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from textwrap import wrap
 from time import monotonic
@@ -21,6 +20,7 @@ from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import RunRecord, Steady, Verdict
 from ioplan.records.session import Session
 from ioplan.results.report import judgements, sentences
+from ioplan.results.report.verdicts import text_kind
 from ioplan.runner.execute.observer import SessionObserver
 
 WIDTH = 80
@@ -29,7 +29,6 @@ NAME = 33
 PROBE = 18
 """Columns of a cell's name, and of that of a probe, so that a run has a line."""
 MINUTE_S = 60
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Lines(SessionObserver):
@@ -88,7 +87,7 @@ class Lines(SessionObserver):
         """At a terminal wrapped by words; the runs do not say it again."""
         for part in (f"warning: {text}", f"  {help}"):
             self.out.say(part, "yellow", whole=not self.out.is_terminal)
-        self.warnings[warning_kind(text)] += 1
+        self.warnings[text_kind(text)] += 1
 
     def step(self, step: Step, number: int) -> None:
         self._show_reused()
@@ -112,7 +111,7 @@ class Lines(SessionObserver):
     def record(self, record: RunRecord) -> None:
         self._show_mode(record)
         if record.asked.kind == "prepare":
-            self._numbered(prepare_line(record), "dim")
+            self._numbered(preparation_line(record), "dim")
         elif record.found:
             self._below(sentences.found_at(record), "")
         else:
@@ -122,9 +121,9 @@ class Lines(SessionObserver):
         for event in record.events:
             self._below(sentences.event_line(event))
         for warning in record.warnings:
-            if not self.warnings[warning_kind(warning)]:
+            if not self.warnings[text_kind(warning)]:
                 self._below(f"warning: {warning}", "yellow")
-            self.warnings[warning_kind(warning)] += 1
+            self.warnings[text_kind(warning)] += 1
 
     def _show_mode(self, record: RunRecord) -> None:
         """Once, where a backend did not work as it would by itself."""
@@ -173,12 +172,7 @@ def _has_record(step: Step) -> bool:
     return isinstance(step, Run)
 
 
-def warning_kind(text: str) -> str:
-    """The warning without its numbers: the same in each cell."""
-    return NUMBER.sub("0", text)
-
-
-def prepare_line(record: RunRecord) -> str:
+def preparation_line(record: RunRecord) -> str:
     """`fill: 1.07 GB written in 2.3 s, 673 MB/s, steady`."""
     total = record.total
     rate = metric_text(total.bandwidth_bytes_per_s, "B/s")

@@ -16,7 +16,7 @@ from ioplan.results.history.blocks import (
     sentence,
 )
 from ioplan.results.history.model import History, Level, Series
-from ioplan.results.report.blocks import Text, Tone
+from ioplan.results.report.blocks import Chip, Tone
 from ioplan.results.report.charts.request import NAMES
 from ioplan.results.report.documents import (
     ChartSpec,
@@ -49,7 +49,7 @@ def document(history: History, made: str) -> Document:
     ]
     changes = [line for section in sections for line in section.judged]
     outcomes = [line.outcome for line in changes]
-    chips = [Text(line.text, CHIP_TONES[line.outcome]) for line in changes[:MOST_CHIPS]]
+    chips = [Chip(line.text, CHIP_TONES[line.outcome]) for line in changes[:MOST_CHIPS]]
     return Document(
         screen=FirstScreen(
             title=f"History of {history.plan}",

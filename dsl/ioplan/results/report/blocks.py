@@ -18,6 +18,17 @@ class Text(Struct, frozen=True):
     link: str = ""
 
 
+class Chip(Text, frozen=True):
+    """What must be known before a figure is relied on.
+
+    `details` are what it counts, the gravest first; with `is_list` they stand in its
+    place where there is room for lines.
+    """
+
+    details: tuple[str, ...] = ()
+    is_list: bool = False
+
+
 class Table(Struct, frozen=True):
     """Rows of cells below one line of headings.
 

@@ -17,7 +17,6 @@ from ioplan.results.report.header import session_facts
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported, reported
 from ioplan.results.report.section import Most, sections
-from ioplan.results.report.source import source
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store
 
@@ -38,7 +37,7 @@ def document(
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
         sections=tests,
         absent=absent([record for part in parts for record in part.records]),
-        sources=tuple(source(p.label, p.session, p.records) for p in parts),
+        sources=tuple(part.source for part in parts),
         conformance=tuple(conformance(store, judged)),
     )
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ioplan.results.report.blocks import Bars, Text
+from ioplan.results.report.blocks import Bars, Chip
 from ioplan.results.report.conformance.conformance import Conformance
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import Judgement
@@ -229,7 +229,7 @@ class FirstScreen(Struct, frozen=True):
     badge: str = ""
     drives: tuple[Drive, ...] = ()
     sentence: str = ""
-    chips: tuple[Text, ...] = ()
+    chips: tuple[Chip, ...] = ()
     cards: tuple[Bars, ...] = ()
 
 

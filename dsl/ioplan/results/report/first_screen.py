@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, zip_longest
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.core.text import counted
-from ioplan.core.units import bytes_text, metric_text, time_text
+from ioplan.core.units import (
+    MOST_EXACT_PERCENT,
+    bytes_text,
+    metric_text,
+    time_text,
+)
 from ioplan.language.metric import parse_metric
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.assessed import last_assessed, unsteady, without_value
+from ioplan.records.assessed import last_assessed, settled, unsteady, without_value
 from ioplan.records.record import RunRecord
-from ioplan.results.report.blocks import Bar, Bars, Text, Tone
+from ioplan.results.report.blocks import Bar, Bars, Chip, Tone
 from ioplan.results.report.charts.defaults import ABSENT, is_measured
 from ioplan.results.report.charts.request import metric_name
 from ioplan.results.report.documents import Drive, FirstScreen, Outcome, Section
 from ioplan.results.report.headlines.contests import ByLabel, Contest, contests
-from ioplan.results.report.headlines.doubts import caveat_text, is_virtual, shortened
+from ioplan.results.report.headlines.doubts import caveat_text, shortened
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.sentence import (
     comparison_sentence,
     expectation_sentence,
     headline_sentence,
 )
-from ioplan.results.report.judgements import Judgement, outcomes_of
+from ioplan.results.report.judgements import OPEN, Judgement, outcomes_of
 from ioplan.results.report.reported import Reported
-from ioplan.results.report.source import source
+from ioplan.results.report.sentences import found_at
+from ioplan.results.report.verdicts import how_measured, unsteady_text, warning_lines
 
 MOST_CHIPS = 5
 MOST_CARDS, MOST_TALL_CARDS = 9, 6
@@ -39,201 +47,229 @@ MOST_BARS = 8
 """With more drives a card shows the FIRST_BARS best, and the median."""
 FIRST_BARS = 5
 MOST_NOTES = MOST_NAMES = 2
-VISIBLE_PERCENT = 2.0
-"""A smaller error of a mean is not drawn."""
-OPEN = ("undecided", "no baseline", NOT_MEASURED)
 
 
 def first_screen(parts: Sequence[Reported], sections: Sequence[Section]) -> FirstScreen:
     """The first screen of some sessions, each with its label."""
-    labels = [part.label for part in parts]
-    sources = [source(part.label, part.session, part.records) for part in parts]
-    simulated = [one.simulated for one in sources]
-    records = [record for part in parts for record in part.records]
-    found = [one for s in sections for one in contests(s.title, s.headlines)]
-    tests = {one.title: [*chain(*one.headlines.values())] for one in sections}
-    return FirstScreen(
-        title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
-        line=_line(parts, records),
-        outcome=_outcome(parts, records),
-        badge=caveat_text(simulated, [one.profile for one in sources]),
-        drives=tuple(
-            Drive(part.label, _facts(part), is_one and not all(simulated))
-            for part, is_one in zip(parts, simulated, strict=True)
-        ),
-        sentence=expectation_sentence(_judged(parts))
-        or (
-            comparison_sentence(found, labels)
-            if len(labels) > 1
-            else headline_sentence(tests)
-        ),
-        chips=tuple(_chips(parts, sections, records))[:MOST_CHIPS],
-        cards=cards(
-            {one.title: one.headlines for one in sections},
-            labels,
-            {one.title: one.id for one in sections},
-        ),
-    )
+    return _Screen(parts, sections).built()
 
 
-def _line(parts: Sequence[Reported], records: Sequence[RunRecord]) -> str:
-    """`2026-11-27 12:38 UTC · 331 runs, 3 h of simulated time · ioplan 0.1.0`."""
-    runs = counted(len(records), "run")
-    spent = time_text(sum(record.run_s for record in records))
-    virtual = {is_virtual(record.backend.name) for record in records}
-    of_time = " of simulated time" if virtual == {True} else ""
-    began = min((part.session.started_at for part in parts), default="")
-    when = f"{began[:16].replace('T', ' ')} UTC" if began else ""
-    versions = ", ".join(dict.fromkeys(part.session.ioplan for part in parts))
-    texts = (when, f"{runs}, {spent}{of_time}", f"ioplan {versions}")
-    return " · ".join(filter(None, texts))
+class _Screen(Struct, frozen=True, dict=True):
+    """The sessions of a screen, and what must be known of them, the gravest first."""
+
+    parts: Sequence[Reported]
+    sections: Sequence[Section]
+
+    def built(self) -> FirstScreen:
+        sources = [part.source for part in self.parts]
+        simulated = [one.simulated for one in sources]
+        ids = {one.title: one.id for one in self.sections}
+        tests = {one.title: one.headlines for one in self.sections}
+        return FirstScreen(
+            title=" and ".join(dict.fromkeys(p.session.plan for p in self.parts)),
+            line=self._line(),
+            outcome=self._outcome(),
+            badge=caveat_text(simulated, [one.profile for one in sources]),
+            drives=tuple(
+                Drive(part.label, _facts(part), is_simulated and not all(simulated))
+                for part, is_simulated in zip(self.parts, simulated, strict=True)
+            ),
+            sentence=self.sentence,
+            chips=tuple(self._chips())[:MOST_CHIPS],
+            cards=cards(tests, self.labels, ids),
+        )
+
+    @cached_property
+    def labels(self) -> list[str]:
+        return [part.label for part in self.parts]
+
+    @cached_property
+    def records(self) -> list[RunRecord]:
+        return [record for part in self.parts for record in part.records]
+
+    @cached_property
+    def judged(self) -> dict[str, list[Judgement]]:
+        return {part.label: part.all_judged for part in self.parts}
+
+    @cached_property
+    def outcomes(self) -> Counter[str]:
+        return outcomes_of(chain.from_iterable(self.judged.values()))
+
+    @cached_property
+    def failed(self) -> list[RunRecord]:
+        return [record for record in self.records if record.status == "failed"]
+
+    @cached_property
+    def profiles(self) -> list[str]:
+        """The profiles that leave out the preconditioning."""
+        return shortened(self.records)
+
+    @cached_property
+    def unsteady(self) -> list[RunRecord]:
+        return unsteady(self.records)
+
+    @cached_property
+    def searches(self) -> list[RunRecord]:
+        """Those that found no value."""
+        return without_value(self.records)
+
+    @cached_property
+    def sentence(self) -> str:
+        if failed := expectation_sentence(self.judged):
+            return failed
+        if len(self.parts) > 1:
+            every = (contests(one.title, one.headlines) for one in self.sections)
+            return comparison_sentence([*chain.from_iterable(every)], self.labels)
+        return headline_sentence(
+            {one.title: [*chain(*one.headlines.values())] for one in self.sections}
+        )
+
+    @property
+    def is_ended(self) -> bool:
+        return all(part.session.status == "ok" for part in self.parts)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all has run, after its preconditioning, and is as steady as asked."""
+        return self.is_ended and not (self.profiles or self.unsteady or self.searches)
+
+    def _outcome(self) -> Outcome:
+        """`held` stands only where all was measured, prepared, and steady as asked."""
+        if self.outcomes["failed"] or self.failed:
+            return "failed"
+        if not self.is_sound or any(self.outcomes[one] for one in OPEN):
+            return "undecided"
+        return "held" if self.outcomes else "none"
+
+    def _line(self) -> str:
+        """`2026-11-27 12:38 UTC · 331 runs, 3 h of simulated time · ioplan 0.1.0`."""
+        runs = counted(len(self.records), "run")
+        spent = time_text(sum(record.run_s for record in self.records))
+        simulated = how_measured(self.records) == "simulated"
+        spent += " of simulated time" * simulated
+        began = min((part.session.started_at for part in self.parts), default="")
+        when = f"{began[:16].replace('T', ' ')} UTC" if began else ""
+        versions = ", ".join(dict.fromkeys(p.session.ioplan for p in self.parts))
+        texts = (when, f"{runs}, {spent}", f"ioplan {versions}")
+        return " · ".join(filter(None, texts))
+
+    def _chips(self) -> Iterator[Chip]:
+        if self.failed:
+            text = f"{counted(len(self.failed), 'run')} failed"
+            yield self._of_run(text, "bad", self.failed[0], self._failures())
+        yield self._expectations()
+        for profile in self.profiles:
+            yield Chip(f"profile {profile}: no preconditioning", "warning")
+        yield from self._states()
+        yield from self._slowdowns()
+        yield from self._warned()
+        if self.searches:
+            count = len(self.searches)
+            text = f"{count} search{'es' * (count > 1)} found no value"
+            details = map(found_at, self.searches)
+            yield self._of_run(text, "warning", self.searches[0], details)
+        missing = sum(len(part.missing) for part in self.parts)
+        if missing:
+            yield Chip(f"{counted(missing, 'cell')} {NOT_MEASURED}", "warning")
+        elif not self.is_ended:
+            yield Chip("the session did not finish", "warning")
+        if absent := [name for name in ABSENT if not is_measured(name, self.records)]:
+            names = ", ".join(metric_name(parse_metric(name)) for name in absent)
+            yield Chip(f"{names}: not measured", "soft")
+
+    def _of_run(
+        self,
+        text: str,
+        tone: Tone,
+        run: RunRecord,
+        details: Iterable[str] = (),
+        is_list: bool = False,
+    ) -> Chip:
+        """A chip that leads to the test of a run; several sessions have no details."""
+        tests = (one.id for one in self.sections if one.title == run.asked.test)
+        known = tuple(details) if len(self.parts) == 1 else ()
+        return Chip(text, tone, next(tests, ""), known, is_list)
+
+    def _failures(self) -> Iterator[str]:
+        remarks = (remark for section in self.sections for remark in section.remarks)
+        return (remark.text for remark in remarks if remark.outcome == "failed")
+
+    def _expectations(self) -> Chip:
+        """`1 of 5 expectations failed, 4 not measured`, `all 5 expectations passed`."""
+        total = counted(self.outcomes.total(), "expectation")
+        if not self.outcomes:
+            known = all(part.is_known for part in self.parts)
+            text = "no expectations in the plan" if known else "no expectations judged"
+            return Chip(text, "soft")
+        unmet = [(o, self.outcomes[o]) for o in ("failed", *OPEN) if self.outcomes[o]]
+        if not unmet:
+            which = f"all {total}" if self.outcomes.total() > 1 else "the expectation"
+            return Chip(f"{which} passed", "good" if self.is_sound else "soft")
+        (name, count), *others = unmet
+        text = f"{count} of {total} {name}"
+        text = ", ".join((text, *(f"{n} {outcome}" for outcome, n in others)))
+        if name != "failed":
+            return Chip(text, "warning", self._judged_link(name))
+        _, _, worst = self.sentence.rstrip(".").partition(": ")
+        return Chip(text, "bad", self._judged_link(name), (worst,) if worst else ())
+
+    def _judged_link(self, outcome: str) -> str:
+        """The first section where an expectation has this outcome."""
+        for section in self.sections:
+            if any(one.outcome == outcome for one in section.judgements):
+                return section.id
+        return ""
+
+    def _states(self) -> Iterator[Chip]:
+        last = len(last_assessed(self.records))
+        if missed := self.unsteady:
+            text = f"steady state not reached in {len(missed)} of {last} cases"
+            yield self._of_run(text, "warning", missed[0], map(unsteady_text, missed))
+        if others := settled(self.records):
+            text = f"only settled in {len(others)} of {last} cases"
+            yield self._of_run(text, "warning", others[0])
+        states = Counter(
+            (point.runs[-1].state.doubt, section.id)
+            for section in self.sections
+            for point in section.points
+            if point.runs and point.runs[-1].state and point.runs[-1].state.doubt
+        )
+        if states:
+            ((doubt, link), _) = states.most_common(1)[0]
+            yield Chip(f"state of the drive: {doubt}", "warning", link)
+
+    def _slowdowns(self) -> Iterator[Chip]:
+        """Drives whose rate fell within a run that is a headline."""
+        slow: dict[str, str] = {}
+        for section in self.sections:
+            for label, headlines in section.headlines.items():
+                if any(one.burst for one in headlines):
+                    slow.setdefault(label, section.id)
+        if slow:
+            verb = "slow" if len(slow) > 1 else "slows"
+            link = next(iter(slow.values()))
+            yield Chip(f"{_names([*slow])} {verb} down", "warning", link)
+
+    def _warned(self) -> Iterator[Chip]:
+        warned = [one for one in self.records if one.warnings or one.substitutions]
+        if warned:
+            text = f"warnings in {counted(len(warned), 'run')}"
+            details = warning_lines(self.records)
+            yield self._of_run(text, "warning", warned[0], details, is_list=True)
+        hosts = {w for one in self.records for w in one.host.get("warnings", ())}
+        if hosts:
+            yield Chip(f"the host distorts: {min(hosts)}", "warning")
 
 
 def _facts(part: Reported) -> str:
     """`375 GB, firmware E201`."""
     target = part.records[0].target if part.records else {}
-    capacity = target.get("capacity_bytes")
-    firmware = target.get("identity", {}).get("firmware")
+    capacity, firmware = target.get("capacity_bytes"), part.source.firmware
     texts = (
         bytes_text(capacity) if capacity else "",
-        firmware and f"firmware {firmware}",
+        f"firmware {firmware}" if firmware else "",
     )
-    return ", ".join(str(text) for text in texts if text)
-
-
-def _judged(parts: Sequence[Reported]) -> dict[str, list[Judgement]]:
-    return {part.label: part.all_judged for part in parts}
-
-
-def _outcome(parts: Sequence[Reported], records: Sequence[RunRecord]) -> Outcome:
-    """`held` stands only where all was measured, prepared, and steady as asked."""
-    outcomes = outcomes_of(chain.from_iterable(_judged(parts).values()))
-    if outcomes["failed"] or any(one.status == "failed" for one in records):
-        return "failed"
-    if not _is_sound(parts) or any(outcomes[one] for one in OPEN):
-        return "undecided"
-    return "held" if outcomes else "none"
-
-
-def _is_sound(parts: Sequence[Reported]) -> bool:
-    """Whether all has run, after its preconditioning, and is as steady as asked."""
-    records = [record for part in parts for record in part.records]
-    ended = all(part.session.status == "ok" for part in parts)
-    return ended and not (
-        shortened(records) or unsteady(records) or without_value(records)
-    )
-
-
-# What a reader must know before relying on the figures, the gravest first.
-
-
-def _chips(
-    parts: Sequence[Reported],
-    sections: Sequence[Section],
-    records: Sequence[RunRecord],
-) -> Iterator[Text]:
-    yield from _failures(parts, sections, records)
-    yield from _unsteady(sections, records)
-    yield from _slowdowns(sections)
-    warned = [one for one in records if one.warnings or one.substitutions]
-    if warned:
-        link = _link(sections, warned[0].asked.test)
-        yield Text(f"warnings in {counted(len(warned), 'run')}", "warning", link)
-    distorting = {w for one in records for w in one.host.get("warnings", ())}
-    if distorting:
-        yield Text(f"the host distorts: {min(distorting)}", "warning")
-    if nothing := without_value(records):
-        text = f"{len(nothing)} search{'es' * (len(nothing) > 1)} found no value"
-        yield Text(text, "warning", _link(sections, nothing[0].asked.test))
-    missing = sum(len(part.missing) for part in parts)
-    stopped = any(part.session.status != "ok" for part in parts)
-    if missing or stopped:
-        what = f"{counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
-        yield Text(what or "the session did not finish", "warning")
-    if absent := [name for name in ABSENT if not is_measured(name, records)]:
-        names = ", ".join(metric_name(parse_metric(name)) for name in absent)
-        yield Text(f"{names}: not measured", "soft")
-
-
-def _failures(
-    parts: Sequence[Reported],
-    sections: Sequence[Section],
-    records: Sequence[RunRecord],
-) -> Iterator[Text]:
-    """Failed runs, expectations, and what a profile leaves out."""
-    broken = [one for one in records if one.status == "failed"]
-    if broken:
-        link = _link(sections, broken[0].asked.test)
-        yield Text(f"{counted(len(broken), 'run')} failed", "bad", link)
-    yield _expectations(parts, sections)
-    for profile in shortened(records):
-        yield Text(f"profile {profile}: no preconditioning", "warning")
-
-
-def _expectations(parts: Sequence[Reported], sections: Sequence[Section]) -> Text:
-    """`1 of 5 expectations failed, 4 not measured`, `all 5 expectations passed`."""
-    outcomes = outcomes_of(chain.from_iterable(_judged(parts).values()))
-    total = counted(outcomes.total(), "expectation")
-    if not outcomes:
-        known = all(part.is_known for part in parts)
-        text = "no expectations in the plan" if known else "no expectations judged"
-        return Text(text, "soft")
-    unmet = [(name, outcomes[name]) for name in ("failed", *OPEN) if outcomes[name]]
-    if not unmet:
-        which = f"all {total}" if outcomes.total() > 1 else "the expectation"
-        return Text(f"{which} passed", "good" if _is_sound(parts) else "soft")
-    (name, count), *others = unmet
-    text = ", ".join((f"{count} of {total} {name}", *(f"{n} {o}" for o, n in others)))
-    tone: Tone = "bad" if name == "failed" else "warning"
-    return Text(text, tone, _judged_link(sections, name))
-
-
-def _judged_link(sections: Sequence[Section], *outcomes: str) -> str:
-    """The first section where an expectation has one of these outcomes."""
-    return next(
-        (s.id for s in sections if any(j.outcome in outcomes for j in s.judgements)), ""
-    )
-
-
-def _link(sections: Sequence[Section], test: str) -> str:
-    return next((one.id for one in sections if one.title == test), "")
-
-
-def _unsteady(
-    sections: Sequence[Section], records: Sequence[RunRecord]
-) -> Iterator[Text]:
-    last, missed = last_assessed(records), unsteady(records)
-    if missed:
-        link = _link(sections, missed[0].asked.test)
-        text = f"steady state not reached in {len(missed)} of {len(last)} cases"
-        yield Text(text, "warning", link)
-    settled = [one for one in last if one.steady and one.steady.limits]
-    if others := [one for one in settled if one not in missed]:
-        text = f"only settled in {len(others)} of {len(last)} cases"
-        yield Text(text, "warning", _link(sections, others[0].asked.test))
-    states = Counter(
-        (point.runs[-1].state.doubt, section.id)
-        for section in sections
-        for point in section.points
-        if point.runs and point.runs[-1].state and point.runs[-1].state.doubt
-    )
-    if states:
-        ((doubt, link), _) = states.most_common(1)[0]
-        yield Text(f"state of the drive: {doubt}", "warning", link)
-
-
-def _slowdowns(sections: Sequence[Section]) -> Iterator[Text]:
-    """Drives whose rate fell within a run that is a headline."""
-    slow: dict[str, str] = {}
-    for section in sections:
-        for label, headlines in section.headlines.items():
-            if any(one.burst for one in headlines):
-                slow.setdefault(label, section.id)
-    if slow:
-        verb = "slow" if len(slow) > 1 else "slows"
-        yield Text(
-            f"{_names([*slow])} {verb} down", "warning", next(iter(slow.values()))
-        )
+    return ", ".join(filter(None, texts))
 
 
 # Headlines as cards of bars.
@@ -332,7 +368,7 @@ def _bar(label: str, headline: Headline | None, is_best: bool) -> Bar:
         return Bar(label, None, "–", is_firm=False)
     error = headline.error_percent or 0.0
     value = headline.value
-    is_visible = value is not None and error > VISIBLE_PERCENT
+    is_visible = value is not None and error > MOST_EXACT_PERCENT
     return Bar(
         label=label,
         value=value,

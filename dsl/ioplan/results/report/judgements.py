@@ -13,6 +13,8 @@ from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
 
+OPEN = ("undecided", "no baseline", NOT_MEASURED)
+"""Outcomes of expectations that nothing has decided, the gravest first."""
 MOST_APART = 3
 """So many cells, or runs, of the same failure each have a line of their own."""
 
@@ -59,14 +61,6 @@ def outcomes_of(found: Iterable[Judgement]) -> Counter[str]:
 def outcomes_text(outcomes: Mapping[str, int]) -> str:
     """`3 held, 1 failed`; empty without any."""
     return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
-
-
-def held_text(outcomes: Mapping[str, int]) -> str:
-    """`held in 1 of 5, 4 not measured`."""
-    total, held = sum(outcomes.values()), outcomes.get("held", 0)
-    rest = {name: count for name, count in outcomes.items() if name != "held"}
-    more = outcomes_text(rest)
-    return f"held in {held} of {total}" + (f", {more}" if more else "")
 
 
 def verdict_line(

@@ -14,7 +14,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.headlines.doubts import Doubts, doubts
 from ioplan.results.report.judgements import Judgement, judgements
-from ioplan.results.report.source import labels
+from ioplan.results.report.source import Source, labels, source
 
 
 class Reported(Struct, frozen=True, dict=True):
@@ -38,6 +38,11 @@ class Reported(Struct, frozen=True, dict=True):
     def doubts(self) -> Doubts:
         """What speaks against its figures."""
         return doubts(self.records)
+
+    @cached_property
+    def source(self) -> Source:
+        """Where its figures come from."""
+        return source(self.label, self.session, self.records)
 
     @property
     def is_known(self) -> bool:

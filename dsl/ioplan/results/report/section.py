@@ -46,7 +46,7 @@ from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported
 from ioplan.results.report.sentences import prepare_line
 from ioplan.results.report.source import workload
-from ioplan.results.report.verdicts import NUMBER, judged_lines, remarks, steadiness
+from ioplan.results.report.verdicts import judged_lines, remarks, steadiness, text_kind
 
 ByLabel = Mapping[str, Sequence[RunRecord]]
 
@@ -195,7 +195,7 @@ class _Test(Struct, frozen=True, dict=True):
         for point in self.points:
             by_kind = texts.setdefault(point.dimensions["session"], {})
             for text in self._doubts(point):
-                by_kind.setdefault(NUMBER.sub("0", text), text)
+                by_kind.setdefault(text_kind(text), text)
         for label, few in texts.items():
             if doubts := [text for text in few.values() if text != SIMULATED]:
                 where = f"{label}: " if len(self.parts) > 1 else ""

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.assessed import assessment, last_assessed, unsteady
+from ioplan.records.assessed import assessment, settled, unsteady
 from ioplan.records.record import RunRecord
 from ioplan.results.report.documents import Judged
 from ioplan.results.report.headlines.doubts import is_virtual
 from ioplan.results.report.judgements import (
     MOST_APART,
+    OPEN,
     Judgement,
     verdict_lines,
 )
@@ -23,7 +25,8 @@ from ioplan.results.report.point import step_label
 
 # What there is to say of runs: failures, warnings, substitutions, each once.
 
-NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?")
+"""A figure in a text, `1,112` or `0.5`; the 99 of `p99` is none."""
 
 Found = list[tuple[RunRecord, str]]
 
@@ -45,10 +48,10 @@ def remarks_of(records: Sequence[RunRecord]) -> list[Remark]:
     A few failures have a line each.
     """
     found = [(r, word, text) for r in records for word, text in _noteworthy(r)]
-    kinds = Counter((word, NUMBER.sub("0", text)) for _, word, text in found)
+    kinds = Counter((word, text_kind(text)) for _, word, text in found)
     alike: dict[tuple[str, str], Found] = {}
     for record, word, text in found:
-        kind = (word, NUMBER.sub("0", text))
+        kind = (word, text_kind(text))
         apart = word == record.status and kinds[kind] <= MOST_APART
         alike.setdefault((word, text) if apart else kind, []).append((record, text))
     extra = distinguishing_columns([r for r in records if r.asked.kind == "run"])
@@ -69,7 +72,7 @@ def _noteworthy(record: RunRecord) -> Iterator[tuple[str, str]]:
 def _remark(word: str, found: Found, total: int, extra: list[str]) -> Remark:
     failed = word == found[0][0].status
     # offsets and counts of errors say nothing of how bad a failure is
-    worst, text = found[0] if failed else max(found, key=lambda one: _numbers(one[1]))
+    worst, text = found[0] if failed else max(found, key=lambda one: figures_in(one[1]))
     place = _place(worst, extra)
     if total == 1 or not place:
         return Remark(word, "", text)
@@ -94,8 +97,14 @@ def distinguishing_columns(runs: Sequence[RunRecord]) -> list[str]:
     return found
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(number) for number in NUMBER.findall(text)]
+def text_kind(text: str) -> str:
+    """The text without its figures, which is the same in each cell."""
+    return NUMBER.sub("0", text)
+
+
+def figures_in(text: str) -> list[float]:
+    """The figures of a text in their order, by which the worst of a kind is told."""
+    return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
 
 
 def _place(record: RunRecord, extra: list[str]) -> str:
@@ -109,7 +118,7 @@ def _place(record: RunRecord, extra: list[str]) -> str:
     return " ".join([*cell, *(f"{name} {values[name]}" for name in extra)])
 
 
-BAD_FIRST = ("failed", "undecided", "no baseline", NOT_MEASURED, "warning")
+BAD_FIRST = ("failed", *OPEN, "warning")
 WARNINGS = {"warning": "warning", "done instead": "warning", NOT_MEASURED: NOT_MEASURED}
 SHARED = ("held", NOT_MEASURED)
 """Verdicts that are one line for many sessions."""
@@ -153,13 +162,12 @@ def remarks(runs: ByLabel) -> list[Judged]:
 def steadiness(runs: ByLabel) -> Iterator[Judged]:
     """Why a test or its preparation is not steady, each reason with how often."""
     for label, records in runs.items():
-        missed = unsteady(records)
-        settled = [r for r in last_assessed(records) if r.steady and r.steady.limits]
-        lines = Counter(f"not steady: {unsteady_text(one)}" for one in missed)
+        missed = map(unsteady_text, unsteady(records))
+        lines = Counter(f"not steady: {text}" for text in missed)
         lines += Counter(
             f"{_judged_name(one)}: {one.steady.claim}"
-            for one in settled
-            if one.steady and one not in missed
+            for one in settled(records)
+            if one.steady
         )
         for text, count in lines.items():
             times = f" ({count} times)" if count > 1 else ""
@@ -203,3 +211,24 @@ def _judged_name(record: RunRecord) -> str:
     if record.asked.kind == "run" or after is None:
         return record.asked.test
     return f"preparation {after.name}"
+
+
+def warning_lines(records: Sequence[RunRecord]) -> list[str]:
+    """`warning in 3 of 12 cells: TEXT`, once where only its figures differ."""
+    cells: dict[str, set[object]] = {}
+    texts: dict[str, list[str]] = {}
+    for record in records:
+        for text in (*record.warnings, *record.substitutions):
+            cells.setdefault(text_kind(text), set()).add(_cell(record))
+            texts.setdefault(text_kind(text), []).append(text)
+    every = counted(len({_cell(record) for record in records}), "cell")
+    return [
+        f"warning in {len(cells[kind])} of {every}: {max(texts[kind], key=figures_in)}"
+        for kind in sorted(cells, key=lambda kind: -len(cells[kind]))
+    ]
+
+
+def _cell(record: RunRecord) -> object:
+    asked = record.asked
+    state = asked.after.name if asked.after and asked.kind == "prepare" else ""
+    return asked.test, asked.kind, asked.step, state, tuple(asked.cell.items())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from ioplan.results.report.blocks import Bar, Bars
-from ioplan.results.report.html.palette import GREY, color_of
+from ioplan.results.report.html.palette import GREY, Style
 
 FULL_PERCENT = 100.0
 MOST_STRETCH = 3.0
@@ -35,8 +35,8 @@ class Card(Struct, frozen=True):
     """Whether the page is about one drive, so that its name says nothing."""
 
 
-def drawn_card(block: Bars, labels: Sequence[str]) -> Card:
-    """All bars of a card on one scale, which begins at zero."""
+def drawn_card(block: Bars, styles: Mapping[str, Style]) -> Card:
+    """All bars of a card on one scale, which begins at zero; `styles` by drive."""
     values = [bar.high or bar.value or 0.0 for bar in block.bars]
     longest = max(values, default=0.0)
     limit = block.limit
@@ -44,22 +44,17 @@ def drawn_card(block: Bars, labels: Sequence[str]) -> Card:
     scale = FULL_PERCENT / (max(longest, limit or 0.0) if is_near else longest or 1.0)
     return Card(
         block,
-        tuple(_drawn(bar, labels, scale) for bar in block.bars),
+        tuple(_drawn(bar, styles, scale) for bar in block.bars),
         round((limit or 0.0) * scale, 3) if is_near else None,
         sum(bar.is_folded for bar in block.bars),
-        len(labels) < 2,
+        len(styles) < 2,
     )
 
 
-def color_class(label: str, labels: Sequence[str]) -> str:
-    """The class of a drive's colour, the same on the whole page."""
-    return color_of(labels).get(label, GREY).name
-
-
-def _drawn(bar: Bar, labels: Sequence[str], scale: float) -> DrawnBar:
+def _drawn(bar: Bar, styles: Mapping[str, Style], scale: float) -> DrawnBar:
     return DrawnBar(
         bar,
-        color_class(bar.label, labels),
+        styles.get(bar.label, GREY).name,
         round((bar.value or 0.0) * scale, 3),
         None if bar.low is None else round(bar.low * scale, 3),
         None if bar.high is None else round(bar.high * scale, 3),

@@ -14,7 +14,6 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ioplan.core.text import counted
-from ioplan.planner.places import NOT_MEASURED
 from ioplan.results.report.documents import ChartSpec, Document, Facts, Section
 from ioplan.results.report.first_screen import (
     MOST_BARS,
@@ -22,8 +21,8 @@ from ioplan.results.report.first_screen import (
     MOST_TALL_CARDS,
     TALL,
 )
-from ioplan.results.report.html.cards import color_class, drawn_card
-from ioplan.results.report.html.palette import color_css
+from ioplan.results.report.html.cards import drawn_card
+from ioplan.results.report.html.palette import color_css, color_of
 from ioplan.results.report.html.payload import (
     about_json,
     has_many_series,
@@ -31,7 +30,7 @@ from ioplan.results.report.html.payload import (
     runs_json,
 )
 from ioplan.results.report.html.window import Window, windows
-from ioplan.results.report.judgements import outcomes_of, outcomes_text
+from ioplan.results.report.judgements import OPEN, outcomes_of, outcomes_text
 from ioplan.results.report.many_sessions import many_sessions
 from ioplan.results.report.verdicts import first_lines_of
 
@@ -71,11 +70,9 @@ SCRIPTS = (
     *("keyboard", "publish", "save", "drives", "state", "zoom", "tables", "tools"),
     *("filter", "page"),
 )
-WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
+WORST = ("failed", *OPEN, "held")
 PARTS = ("judged", "facts", "data", "figure", "card")
 """The macros of `parts.html.j2` that the page uses."""
-OPEN = ("no baseline", NOT_MEASURED)
-"""Verdicts that have the mark of what is undecided."""
 
 
 NO_COVER = Facts("", ())
@@ -112,7 +109,7 @@ class Chart(Struct, frozen=True):
 
 def page(document: Document, on: Facts = NO_COVER) -> str:
     """The whole page; `on` is the cover of its printed sheets."""
-    labels = [one.label for one in document.screen.drives]
+    styles = color_of([drive.label for drive in document.screen.drives])
     style = _style() + sheet_style(document, on)
     library, script = _library(), _script()
     environment = _environment()
@@ -132,10 +129,10 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
         screen=document.screen,
-        cards=[drawn_card(one, labels) for one in document.screen.cards],
-        most_cards=MOST_CARDS if len(labels) <= TALL else MOST_TALL_CARDS,
-        color=lambda label: color_class(label, labels),
-        many_drives=len(labels) > MOST_BARS,
+        cards=[drawn_card(one, styles) for one in document.screen.cards],
+        most_cards=MOST_CARDS if len(styles) <= TALL else MOST_TALL_CARDS,
+        styles=styles,
+        many_drives=len(styles) > MOST_BARS,
         table=lambda frame: Markup(runs_json(frame)),
         **{n: getattr(parts, n) for n in PARTS},
     )

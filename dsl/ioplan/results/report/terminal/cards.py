@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress
+from itertools import chain
 from textwrap import wrap
 
 from rich.console import Console
 
-from ioplan.core.text import counted, line
-from ioplan.records.assessed import unsteady, without_value
-from ioplan.records.record import RunRecord
+from ioplan.core.text import line
 from ioplan.results.report.blocks import Bar, Bars, Text
 from ioplan.results.report.documents import FirstScreen, Section
-from ioplan.results.report.sentences import found_at
 from ioplan.results.report.terminal.bars import BarRow, Scale, bar_lines
-from ioplan.results.report.verdicts import NUMBER, unsteady_text
+from ioplan.results.report.writers import STYLES
 
 CELLS = 24
 """The length of the longest bar."""
 MARK = "▲"
 SIGNS = {"bad": "✕ ", "warning": f"{MARK} ", "good": "✓ "}
-STYLES = {"bad": "red", "warning": "yellow", "good": "green", "soft": "dim"}
 GRAVITY = ("bad", "warning")
 """The tones that come first."""
 NARROW = 42
@@ -30,8 +25,6 @@ NARROW = 42
 MOST_LINES = 5
 SEPARATOR = " · "
 COUNTED = "expectation"
-WARNED = "warnings in "
-"""How the chip begins in whose place the warnings stand."""
 
 Row = tuple[str, Bar, Bars]
 """A name, and a bar of a card."""
@@ -135,11 +128,10 @@ def print_known(
     console: Console,
     screen: FirstScreen,
     sections: Sequence[Section] = (),
-    records: Sequence[RunRecord] = (),
     most: int | None = MOST_LINES,
 ) -> None:
     """A line each, the gravest first: expectations, warnings, what was not measured."""
-    texts = list(_known(screen, sections, records, every=most is None))
+    texts = list(_known(screen, sections, every=most is None))
     texts.sort(key=lambda text: GRAVITY.index(text.tone) if text.tone in GRAVITY else 2)
     count = 0
     for left, text in zip(range(len(texts), 0, -1), texts, strict=True):
@@ -149,55 +141,21 @@ def print_known(
             console.print(line(f"and {left} more: --tables", "dim"))
             break
         for row in rows:
-            console.print(line(row, STYLES.get(text.tone, "")))
+            console.print(line(row, STYLES[text.tone]))
 
 
 def _known(
-    screen: FirstScreen,
-    sections: Sequence[Section],
-    records: Sequence[RunRecord],
-    every: bool,
+    screen: FirstScreen, sections: Sequence[Section], every: bool
 ) -> Iterator[Text]:
-    """The chips, each with the first of what it counts; warnings in place of theirs."""
-    remarks = [remark for section in sections for remark in section.remarks]
-    failed = [remark.text for remark in remarks if remark.outcome == "failed"]
-    _, _, worst = screen.sentence.rstrip(".").partition(": ")
-    counted_by = {
-        r"expectations? failed": [worst] if screen.outcome == "failed" else [],
-        r"runs? failed$": failed,
-        r"^steady state not reached": [*map(unsteady_text, unsteady(records))],
-        r"found no value$": [*map(found_at, without_value(records))],
-    }
+    """The chips, each with the first of what it counts; a list in place of its own."""
     if not any(chip.text.endswith(" failed") for chip in screen.chips):
-        yield from (Text(text, "bad") for text in failed)
+        remarks = (remark for section in sections for remark in section.remarks)
+        yield from (Text(r.text, "bad") for r in remarks if r.outcome == "failed")
     for chip in screen.chips:
-        if chip.text.startswith(WARNED) and (warned := list(warnings(records))):
-            more = f"; and {len(warned) - 1} more" if warned[1:] and not every else ""
-            yield Text(warned[0].text + more, chip.tone)
-            yield from warned[1:] if every else ()
-            continue
-        matches = (re.search(pattern, chip.text) for pattern in counted_by)
-        counts = chain.from_iterable(compress(counted_by.values(), matches))
-        first = next(filter(None, counts), "")
-        yield Text(f"{chip.text}: {first}" if first else chip.text, chip.tone)
-
-
-def warnings(records: Sequence[RunRecord]) -> Iterator[Text]:
-    """`warning in 3 of 12 cells: TEXT`, once where only its figures differ."""
-    cells: dict[str, set[object]] = {}
-    texts: dict[str, list[str]] = {}
-    for record in records:
-        for text in (*record.warnings, *record.substitutions):
-            kind = NUMBER.sub("0", text)
-            cells.setdefault(kind, set()).add(_cell(record))
-            texts.setdefault(kind, []).append(text)
-    every = counted(len({_cell(record) for record in records}), "cell")
-    for kind in sorted(cells, key=lambda kind: -len(cells[kind])):
-        worst = max(texts[kind], key=lambda text: [*map(float, NUMBER.findall(text))])
-        yield Text(f"warning in {len(cells[kind])} of {every}: {worst}", "warning")
-
-
-def _cell(record: RunRecord) -> object:
-    asked = record.asked
-    state = asked.after.name if asked.after and asked.kind == "prepare" else ""
-    return asked.test, asked.kind, asked.step, state, tuple(asked.cell.items())
+        first, *others = chip.details or ("",)
+        if chip.is_list and first:
+            more = f"; and {len(others)} more" if others and not every else ""
+            yield Text(first + more, chip.tone)
+            yield from (Text(text, chip.tone) for text in others if every)
+        else:
+            yield Text(f"{chip.text}: {first}" if first else chip.text, chip.tone)

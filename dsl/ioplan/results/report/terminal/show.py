@@ -83,7 +83,7 @@ def show_records(
         print_headlines(console, screen.cards, titles)
         console.print()
     most_lines = None if tables else MOST_LINES
-    print_known(console, screen, sections, current, most_lines)
+    print_known(console, screen, sections, most_lines)
 
 
 def _print_title(console: Console, title: str) -> None:
