@@ -81,6 +81,14 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
     # what is within its own errors is equal
     ({"t": pair(1.0, 1.1, error_percent=15.0)}, "B and A are equal in every headline."),
     (
+        {
+            "t": pair(1.0, 1.01),
+            "u": pair(1.0, 1.01),
+            "v": pair(1.0, 9.0, against=("warned",)),
+        },
+        "B and A are equal in the 2 headlines that can be compared.",
+    ),
+    (
         {"t": pair(1.0, 2.0), "u": pair(1.0, 1.01)},
         "B reaches 2.0 times the IOPS of A in t, QD 1; equal IOPS in u, QD 1.",
     ),

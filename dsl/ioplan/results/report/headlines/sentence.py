@@ -37,7 +37,9 @@ def comparison_sentence(found: Sequence[Contest], labels: Sequence[str]) -> str:
     largest, smallest = gains[known[-1][1]][1], gains[known[0][1]][1]
     if largest.is_equal(*pair):
         first, second = pair
-        return _fitting([f"{first} and {second} are equal in every headline"])
+        some = f"the {len(known)} headlines that can be compared"
+        which = "every headline" if len(known) == len(found) else some
+        return _fitting([f"{first} and {second} are equal in {which}"])
     facts = [_difference(largest, *pair)]
     if smallest is not largest:
         facts += _closeness(smallest, largest, *pair)
