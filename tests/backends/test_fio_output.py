@@ -412,7 +412,7 @@ def figures(values_ns: list[int], seen: Seen) -> dict[str, Any]:
         "min": min(values_ns[: seen["min_ns"]]),
         "max": max(values_ns[: seen["max_ns"]]),
         "mean": mean,
-        "stddev": stdev([*values_ns[: seen["stddev_ns"]], values_ns[0]]),
+        "stddev": stdev(values_ns[:spread]) if (spread := seen["stddev_ns"]) > 1 else 0,
         "N": seen["count"],
         "bins": dict(fio_bins(values_ns[: seen["bins"]])),
     }  # fmt: skip
@@ -466,7 +466,11 @@ def test_documents_whose_figures_are_of_different_moments(
         assert one.sum_ns == pytest.approx(
             histogram.mean_ns() * one.ios, rel=0.02, abs=2 * one.ios
         )
-    assert sum(one.sum_ns for one in own) == pytest.approx(sum(values_ns), rel=0.02)
+    assert sum(one.sum_ns for one in own) == pytest.approx(sum(values_ns), rel=0.005)
+    whole = counts.sum_sq_ns2
+    assert sum(one.sum_sq_ns2 for one in own) == pytest.approx(whole, rel=0.01)
+    assert max(one.max_ns for one in own) == pytest.approx(max(values_ns), rel=0.01)
+    assert min(one.min_ns for one in own) == pytest.approx(min(values_ns), rel=0.01)
 
 
 def test_a_run_in_which_nothing_was_done(tmp_path: Path, target: Path) -> None:

@@ -249,7 +249,7 @@ def test_the_command_writes_a_plan_and_replaces_none(tmp_path: Path) -> None:
 
 def figures(text: str) -> dict[str, tuple[float, float]]:
     """What was measured of the trace and of its model, by what the plan calls it."""
-    row = r"# - (.*) (\d[\d_.]*k?), (\d[\d_.]*k?), [\d.]+$"
+    row = r"# - (.*) (\d[\d,.]*) / (\d[\d,.]*) / [\d.]+$"
     return {
         name: (number(trace), number(model))
         for name, trace, model in re.findall(row, text, re.MULTILINE)
@@ -257,7 +257,7 @@ def figures(text: str) -> dict[str, tuple[float, float]]:
 
 
 def number(text: str) -> float:
-    return float(text.replace("_", "").rstrip("k")) * (1000 if text[-1] == "k" else 1)
+    return float(text.replace(",", ""))
 
 
 @pytest.mark.long
@@ -269,7 +269,7 @@ def test_the_same_load_has_the_same_figures(tmp_path: Path) -> None:
     done = ioplan("model", tmp_path / "a.iotrace", "-o", tmp_path / "a.ioplan")
     assert done.code == 0, done.err
     text = (tmp_path / "a.ioplan").read_text()
-    head = "On a simulated drive of 1GiB: trace, model, ratio"
+    head = "On a simulated drive of 1GiB: trace / model / ratio"
     assert head in done.err and f"# {head}" in text
     found = figures(text)
     both = {f"{way} {what}" for way in ("read", "write") for what in ("IOPS", "p50 (us)", "p99 (us)")}  # fmt: skip
@@ -287,7 +287,7 @@ def test_of_a_long_trace_the_first_part_is_run(
     monkeypatch.setattr("ioplan_importer.trace_model.simulated.MOST_IOS", 500)
     write(tmp_path / "a.iotrace", [poisson(1, 2000, 2000, blocks=1 << 14)])
     done = ioplan("model", tmp_path / "a.iotrace")
-    assert "of 1GiB, first 500 I/Os: trace, model, ratio" in done.err
+    assert "of 1GiB, first 500 I/Os: trace / model / ratio" in done.err
     assert figures(done.out)
 
 

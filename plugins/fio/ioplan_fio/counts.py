@@ -31,6 +31,11 @@ LAST_NS, LAST_EDGE_NS = 17_112_760_320, 1 << 34
 """fio's last bucket (of 29 groups of 64) also holds all that took longer."""
 LONGEST_NS = (1 << 63) - 1
 
+TORN = 0.002
+"""By this share sums may be beyond their buckets: a quarter of a bucket's width."""
+MEAN_DIGITS = 1e-7
+"""fio prints means to six digits behind the point: so much of the sums is rounding."""
+
 FioBins = Mapping[int, int]
 """Counts by the middle of fio's bucket, in ns."""
 Parts = tuple[tuple[int, int], ...]
@@ -94,10 +99,12 @@ def _ends(middle_ns: int) -> tuple[int, int]:
     return first, LONGEST_NS if middle_ns == LAST_NS else end - 1
 
 
-def sums_ns(fio: FioBins) -> tuple[int, int]:
-    """The smallest and the largest sum that the latencies in the buckets may have."""
+def sums_ns(fio: FioBins, power: int = 1) -> tuple[int, int]:
+    """The smallest and the largest sum that the latencies in the buckets may have, or
+    their squares with `power` 2."""
     ends = [(_ends(middle_ns), count) for middle_ns, count in fio.items()]
-    return sum(e[0] * n for e, n in ends), sum(e[1] * n for e, n in ends)
+    low, high = (sum(e[side] ** power * n for e, n in ends) for side in (0, 1))
+    return low, high
 
 
 def _range(middle_ns: int) -> tuple[int, int]:
@@ -169,12 +176,28 @@ def whole(total: Cumulative) -> CountsBuilder:
     return total.changed(bins=bins)
 
 
+def is_torn(before: Cumulative, after: Cumulative) -> bool:
+    """Whether sums are beyond what the buckets that were added can hold.
+
+    fio copies the figures of a thread one by one while that goes on: of few I/Os a
+    long one may be in a bucket, and not yet in the mean.
+    """
+    added = after.fio_bins - before.fio_bins
+    sums = (before.sum_ns, after.sum_ns), (before.sum_sq_ns2, after.sum_sq_ns2)
+    for power, (old, new) in enumerate(sums, start=1):
+        least, most = sums_ns(added, power)
+        slack = TORN * abs(new - old) + MEAN_DIGITS * new
+        if not least - slack <= new - old <= most + slack:
+            return True
+    return False
+
+
 def interval(before: Cumulative, after: Cumulative) -> CountsBuilder:
     """What came between two documents.
 
-    fio copies the figures of a thread one by one while that goes on, so that counts,
-    sum and extremes are of slightly different moments. The counts hold; the others
-    are kept within what these allow, and what is left of the sum is told later.
+    Counts, sums and extremes of a document may be of slightly different moments
+    (`is_torn`). The counts hold; the others are kept within what these allow, and what
+    is left of the sums is told later.
     """
     fio_bins = after.fio_bins - before.fio_bins
     low_ns, high_ns = _extremes(after, fio_bins)
@@ -184,6 +207,7 @@ def interval(before: Cumulative, after: Cumulative) -> CountsBuilder:
     sum_ns = max(least_ns, min(after.sum_ns - before.sum_ns, most_ns))
     after.sum_ns = before.sum_ns + sum_ns
     squares = max(after.sum_sq_ns2 - before.sum_sq_ns2, sum_ns**2 / max(1, ios))
+    after.sum_sq_ns2 = before.sum_sq_ns2 + squares
     return CountsBuilder(
         ios=ios,
         bytes=after.bytes - before.bytes,

@@ -1,8 +1,8 @@
 """fio's documents as events: each is cumulative, so an interval is a difference.
 
 The result is the last document, which fio writes when all I/O has ended; the earlier
-ones are not of one moment. One that comes just before the end waits for it, so that no
-sliver of an interval is left.
+ones are not of one moment, and one whose figures contradict each other is left out. One
+that comes just before the end waits for it, so that no sliver of an interval is left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ioplan.backends import (
     Result,
     StreamCounts,
 )
-from ioplan_fio.counts import Cumulative, interval, latencies, summed, whole
+from ioplan_fio.counts import Cumulative, interval, is_torn, latencies, summed, whole
 from ioplan_fio.document import LiveJob, LiveReport
 from ioplan_fio.streams import sizes
 
@@ -57,7 +57,8 @@ class Timeline:
             self._warming, self._t_ns = False, 0
         t_ns = self._runtime_ns(report)
         end_ns, sliver_ns = self.job.run_ns, self.job.interval_ns // 2
-        if t_ns <= self._t_ns or (end_ns and t_ns > end_ns - sliver_ns):
+        is_last = end_ns and t_ns > end_ns - sliver_ns
+        if t_ns <= self._t_ns or is_last or self._is_torn(report):
             return None
         return self._interval(report, t_ns)
 
@@ -156,6 +157,16 @@ class Timeline:
         parts = self._by_stream(report)
         threads = [job for _, one, jobs in parts if not one.starts_ns for job in jobs]
         return not all(job.has_measured for job in threads if job.has_begun)
+
+    def _is_torn(self, report: LiveReport) -> bool:
+        return any(
+            is_torn(
+                self._sums.get((index, direction), Cumulative()),
+                _since_start(direction, stream, jobs),
+            )
+            for index, stream, jobs in self._by_stream(report)
+            for direction in (*DIRECTIONS, FLUSH)
+        )
 
     def _interval(self, report: LiveReport, t_ns: int) -> Progress:
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns

@@ -42,7 +42,7 @@ class Compared(Struct, frozen=True):
 
     def __str__(self) -> str:
         ratio = f"{self.model / self.trace:.2f}" if self.trace else "–"
-        return f"{self.name} {digits(self.trace)}, {digits(self.model)}, {ratio}"
+        return f"{self.name} {digits(self.trace)} / {digits(self.model)} / {ratio}"
 
 
 def part_of(trace: Prepared, folder: Path) -> Prepared:
@@ -117,5 +117,5 @@ def measured_lines(trace: Prepared, model: str, ios: int) -> Iterator[str]:
     except (ExplainedError, OSError) as error:
         yield f"Not measured on a simulated drive: {error}"
         return
-    yield f"On a simulated drive of {SPACE}{first}: trace, model, ratio"
+    yield f"On a simulated drive of {SPACE}{first}: trace / model / ratio"
     yield from (f"- {one}" for one in found)
