@@ -140,13 +140,6 @@ def test_what_is_refused_says_why(session: ioplan.Session) -> None:
     assert len(ioplan.sessions("r.db")) == 1
 
 
-@pytest.mark.long
-def test_a_scratch_file_by_the_engine(folder: Path) -> None:
-    found = ioplan.run(PLAN, target="s.bin", create="8MiB", store="r.db", test="R")
-    assert found.status == "ok" and found.model.backend == "io_uring"
-    assert all(one.total.ios for one in found.records)
-
-
 @pytest.mark.slow
 def test_importing_it_loads_nothing() -> None:
     text = "import sys, ioplan; print([m for m in sys.modules if 'pydantic' in m])"

@@ -17,14 +17,13 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from plans import checked
-from sim_drive import DRIVES, WRITES, Bench
+from sim_drive import DRIVES
 from started import Started, is_running, started
 
 from golden import Golden
 from ioplan.backends import TargetFacts
 from ioplan.planner import all_jobs, unfold
 from ioplan.results.store import Store
-from ioplan_sim import DriveSpec
 
 DEMO = paths.ROOT / "examples/demo.ioplan"
 BACKENDS = ("io_uring", "fio", "sim")
@@ -220,26 +219,6 @@ def test_what_waits_in_a_simulated_queue_is_of_the_phase_it_was_due_in(
 
 GIB = 1 << 30
 FACTS = TargetFacts(path="t", kind="file", capacity_bytes=GIB, block_bytes=512)
-PERMUTED = WRITES.model_copy(update={"permuted": True})
-PAIR = {"passes": {"passes": 2}, "bytes": {"limit_bytes": 2 * GIB}}
-
-
-def amplification(stream: Any, **limit: Any) -> float:
-    """Of the second run, as the first one fills the drive."""
-    bench = Bench(DriveSpec(), GIB)
-    bench.run(stream, **limit)
-    found = bench.run(stream, **limit)[0].facts["write_amplification"]
-    assert isinstance(found, float)
-    return found
-
-
-@pytest.mark.long
-def test_bytes_and_passes_wear_a_drive_alike() -> None:
-    anew = [amplification(WRITES, **limit) for limit in PAIR.values()]
-    once = [amplification(PERMUTED, **limit) for limit in PAIR.values()]
-    assert anew[0] == pytest.approx(anew[1], rel=0.05)
-    assert once[0] == pytest.approx(once[1], rel=0.05)
-    assert anew[0] > 1.2 * once[0]
 
 
 def jobs(text: str) -> list[bool]:

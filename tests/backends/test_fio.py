@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -185,23 +184,6 @@ def test_a_reading_job_cannot_write(data: Path) -> None:
     assert isinstance(told, Failure) and told.cause == "read-only"
 
 
-@needs_root
-@pytest.mark.long
-def test_a_device_that_ioplan_holds_exclusively(tmp_path: Path) -> None:
-    file = filled(tmp_path / "disk.bin", 16 * MIB)
-    both = {"region_end_bytes": 16 * MIB}
-    size = {"capacity_bytes": 16 * MIB}
-    mixed = job(stream(read_percent=50, **both), run_ns=500 * MS_NS, **size)
-    trims = job(stream(trim_percent=100, **both), run_ns=100 * MS_NS, **size)
-    with loop_device(file, "--direct-io=on") as device:
-        result, _ = done(mixed, device, file)
-        assert set(result.streams[0].directions) == {"read", "write"}
-        result, _ = done(trims, device, file)
-    counts = result.streams[0].directions
-    assert set(counts) == {"trim"}
-    assert counts["trim"].bytes == 4096 * counts["trim"].ios
-
-
 STUBBORN = "trap '' TERM INT; while :; do sleep 0.05; done"
 
 
@@ -213,29 +195,6 @@ def test_a_fio_that_hangs_is_given_up(
     program = stand_in(tmp_path, STUBBORN)
     told = events(job(run_ns=100 * MS_NS), program, data)[-1]
     assert isinstance(told, Failure) and told.cause == "hung"
-
-
-@pytest.mark.long
-def test_the_files_of_a_session_stay(tmp_path: Path, data: Path) -> None:
-    folder = tmp_path / "session"
-    drive = FioBackend().open(TargetRequest(path=str(data), folder=str(folder)))
-    wanted = job(target=str(data), run_ns=50 * MS_NS, read_only=True)
-    for _ in range(2):
-        with drive.start(wanted) as execution:
-            (*_, last) = execution
-            assert isinstance(last, Result)
-    drive.close()
-    assert sorted(path.name for path in folder.iterdir()) == [
-        f"run-000{number}.{suffix}"
-        for number in (1, 2)
-        for suffix in ("fio", "json", "txt")
-    ]
-    assert last.facts["job_file"] == "run-0002.fio"
-    assert json.loads((folder / "run-0002.json").read_text())["jobs"][0]["error"] == 0
-    again = subprocess.run(
-        ["fio", "--parse-only", str(folder / "run-0001.fio")], check=False
-    )
-    assert again.returncode == 0
 
 
 @pytest.mark.long

@@ -30,28 +30,6 @@ def scratch(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_a_stream_that_is_done_first_has_its_own_time(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    """Each writes its region once, which is of very different size."""
-    text = """workload both {
-  small = sequential 4KiB 0/100, region 0%..1%
-  large = sequential 4KiB 0/100, region 1%..100%
-}
-precondition done { write both, 1 pass }
-test "T" { after done run random 4KiB 100/0 for 1MiB }"""
-    path = plan_file(tmp_path, text)
-    done = ioplan("run", path, "--target", scratch, "--create", "16MiB", "--json")
-    assert done.code == 0, done.err
-    record = done.records[0]
-    small, large = record["streams"]
-    assert small["run_s"] < large["run_s"] == record["run_s"]
-    for one in (small, large):
-        held = one["total"]["iops"] * one["total"]["latency"]["mean_ns"] / 1e9
-        assert 0.5 < held <= 1  # at depth 1 an I/O follows the other
-
-
-@pytest.mark.long
 @pytest.mark.promise("figures.little")
 def test_littles_law_holds_on_a_real_file(
     tmp_path: Path, scratch: Path, store_path: Path

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sim_drive import (
     FILL,
     SECOND_NS,
@@ -153,27 +151,6 @@ def test_a_rated_stream_leaves_the_rest_to_others() -> None:
     result = run(filled(), stream(qd=64, rate=Rate(iops=50_000)), stream(qd=256))
     assert iops(result, 0) == pytest.approx(50_000, rel=0.001)
     assert iops(result, 1) == pytest.approx(550_000, rel=0.03)
-
-
-@pytest.mark.long
-@settings(max_examples=15, deadline=None)
-@given(
-    limit=st.integers(1, 3 * GIB),
-    qds=st.lists(st.integers(1, 64), min_size=1, max_size=3),
-    warmup_ms=st.sampled_from([0, 700]),
-    mixed=st.booleans(),
-)
-def test_limit_bytes_is_exact(
-    limit: int, qds: list[int], warmup_ms: int, mixed: bool
-) -> None:
-    plain = MIX if mixed else WRITES
-    # several streams that write are refused where they verify
-    asked = {"pause_ns": 0, "verify": len(qds) == 1}
-    streams = [plain.model_copy(update={"qd": qd, **asked}) for qd in qds]
-    result = run(drive(), *streams, limit_bytes=limit, warmup_ns=warmup_ms * 10**6)
-    moved = sum(moved_bytes(result, place) for place in range(len(streams)))
-    assert 0 <= moved - limit < (65536 if mixed else 4096)
-    assert result.run_ns > 0
 
 
 def test_the_first_limit_ends_the_run() -> None:

@@ -12,7 +12,7 @@ from command import ioplan
 from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, counts, made_once, stream
 
 from ioplan.backends import BackendError, Drive, TargetRequest
-from ioplan.workload import Hotspot, Hotspots, Normal, Pareto, Region, Zipf
+from ioplan.workload import Normal, Pareto, Region, Zipf
 from ioplan_sim import DriveSpec, FlashSpec, HostSpec, SimBackend
 from ioplan_witness import popularity
 
@@ -140,33 +140,6 @@ def small() -> Bench:
     bench = Bench(DriveSpec(), 2 * GIB)
     bench.run(FILL, passes=1)
     return bench
-
-
-def aged(**fields: Any) -> float:
-    """Write amplification of random writes of some kind, in the steady state."""
-    bench, write = small(), WRITES.model_copy(update=fields)
-    bench.run(write, run_ns=60 * SECOND_NS, interval_ns=10 * SECOND_NS)
-    result, _ = bench.run(write, run_ns=15 * SECOND_NS)
-    return float(result.facts["write_amplification"])
-
-
-@pytest.mark.long
-def test_where_writes_fall_changes_what_they_cost() -> None:
-    """Writing only half of the drive leaves more spare; a skew helps less or more."""
-    uniform = aged()
-    hot = Hotspots(
-        spots=(
-            Hotspot(io_percent=90, space_percent=10),
-            Hotspot(io_percent=10, space_percent=90),
-        )
-    )
-    found = {
-        "region": aged(**HALF),
-        "hotspots": aged(distribution=hot),
-        "zipf": aged(distribution=Zipf(theta=1.1)),
-    }
-    for name, cost in found.items():
-        assert abs(cost / uniform - 1) > 0.05, f"{name} is like uniform: {cost:.2f}"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ioplan_sim.queue_model import Condition
 from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.speed import Speeds
 from ioplan_sim.ssd import large_blocks
-from ioplan_witness import Floats, gamma_below, ks_distance
+from ioplan_witness import gamma_below, ks_distance
 
 WRITES = stream(read_percent=0, qd=32)
 CORNERS = [
@@ -363,39 +363,6 @@ def test_a_shaped_pass_leaves_the_steady_state_of_units(size_bytes: int) -> None
 
 
 # gamma arrivals on the simulated drive: their law, and what bursts cost
-
-TIMES = (1.02, 100.3, 7.0, 33.3)
-"""In mean gaps, one after the other."""
-SEQUENCES, MOST_GAPS = 3000, 2000
-
-
-def counted(variation: float) -> Floats:
-    """How many arrive in the times: a row for each sequence."""
-    rng = np.random.default_rng(1)
-    sources = [GammaArrivals(variation, rng) for _ in range(SEQUENCES)]
-    return np.array([[one.count(time) for time in TIMES] for one in sources])
-
-
-def drawn(variation: float) -> Floats:
-    """The same, of gaps that are drawn one by one."""
-    rng, shape = np.random.default_rng(2), variation**-2
-    gaps = rng.gamma(shape, 1 / shape, (SEQUENCES, MOST_GAPS))
-    at, ends = np.cumsum(gaps, axis=1), np.cumsum(TIMES)
-    before = (at[:, :, None] <= ends).sum(axis=1)
-    return np.diff(before, axis=1, prepend=0)
-
-
-@pytest.mark.parametrize("variation", [0.05, 0.5, 1.0, 1.33, 3.0])
-@pytest.mark.long
-def test_as_many_arrive_as_of_gaps_drawn_one_by_one(variation: float) -> None:
-    """In each time, and in all; two samples by Kolmogorov and Smirnov."""
-    ours, theirs = counted(variation), drawn(variation)
-    for a, b in zip([*ours.T, ours.sum(1)], [*theirs.T, theirs.sum(1)], strict=True):
-        edges = np.union1d(a, b)
-        shares = [np.searchsorted(np.sort(x), edges, "right") for x in (a, b)]
-        off = np.abs(shares[0] - shares[1]).max() / SEQUENCES
-        assert off < 2.2 * (2 / SEQUENCES) ** 0.5
-    assert np.corrcoef(ours.T) == pytest.approx(np.corrcoef(theirs.T), abs=0.1)
 
 
 @pytest.mark.parametrize("variation", [0.3, 1.0, 1.33, 3.0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -174,38 +173,6 @@ def test_a_group_takes_its_waves_and_a_pause(qd: int, every: int) -> None:
     assert latency_ns(paused) == pytest.approx(each_ns, rel=0.02)
     expected_ns = waves * each_ns + 5 * MS_NS
     assert group_ns(paused, asked) == pytest.approx(expected_ns, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("name", "read_percent", "qd", "threads"),
-    [
-        *(("datacentre", 100, 1, 1), ("client", 100, 32, 1), ("client", 70, 1, 1)),
-        *(("datacentre", 70, 8, 4), ("datacentre", 0, 32, 1), ("client", 0, 8, 4)),
-    ],
-)
-@pytest.mark.long
-def test_rare_pauses_change_nothing(
-    name: str, read_percent: int, qd: int, threads: int
-) -> None:
-    """Nor does it that only a part of so long a group is followed. Names seed: one
-    batch may be 8 % off."""
-    fields = {"read_percent": read_percent, "qd": qd, "threads": threads}
-    every = {"pause_ns": 1000, "pause_every": 10_000_000}
-    plain, paused = (
-        fmean(
-            filled(name).iops(stream(name=f"s{n}", **fields, **more)) for n in range(4)
-        )
-        for more in ({}, every)
-    )
-    assert paused == pytest.approx(plain, rel=0.06)
-
-
-def test_a_group_is_no_deeper_than_itself() -> None:
-    bench = filled("datacentre")
-    deep, _ = run(bench, qd=256, pause_ns=MS_NS, pause_every=2)
-    flat, _ = run(bench, qd=2, pause_ns=MS_NS, pause_every=2)
-    assert latency_ns(deep) == pytest.approx(latency_ns(flat), rel=0.02)
-    assert counts(deep).ios == pytest.approx(counts(flat).ios, rel=0.01)
 
 
 def test_flushes_belong_to_a_group() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import shlex
 import shutil
 import sys
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,21 +27,6 @@ READS = 'test "Random reads: all" { run random 4KiB 100/0 for 1s }'
 
 def values(*words: str) -> dict[str, Any]:
     return parse(list(words), IOPLAN).values
-
-
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_calls_a_function_that_takes_its_words(words: str) -> None:
-    """And each of its words is there once."""
-    command = COMMANDS[words]
-    module, _, name = command.call.partition(":")
-    function = getattr(import_module(module), name)
-    keys = [one.key for one in command.parameters]
-    inspect.signature(function).bind(**dict.fromkeys(keys))
-    assert function.__doc__
-    assert len(keys) == len(set(keys)) and "help" not in keys
-    names = [name for one in command.options for name in one.names]
-    assert len(names) == len(set(names))
-    assert all(not one.names for one in command.arguments)
 
 
 def forms_of(kind: str, name: str) -> list[list[str]]:

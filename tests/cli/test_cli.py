@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -14,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 from command import Done, ioplan, plan_file, succeed
 from paths import ROOT
@@ -175,22 +172,6 @@ def test_fmt_leaves_a_broken_plan_alone(tmp_path: Path) -> None:
     path = plan_file(tmp_path, "test {")
     assert ioplan("fmt", path).code == 2
     assert path.read_text() == "test {"
-
-
-@pytest.mark.long
-def test_export_in_each_format(reads: Path, tmp_path: Path) -> None:
-    ioplan("run", reads, *SIM, "--quiet")
-    schema = json.loads(ioplan("schema").out)
-    runs = json.loads(ioplan("export").out)["runs"]
-    for run in runs:
-        jsonschema.validate(run, schema)
-    assert ioplan("export", "last", "--format", "jsonl").lines == runs
-    text = ioplan("export", "--format", "csv").out
-    rows = [r for r in csv.DictReader(io.StringIO(text)) if r["scope"] == "total"]
-    assert [float(r["iops"]) for r in rows] == [r["total"]["iops"] for r in runs]
-    out = tmp_path / "out.parquet"
-    assert ioplan("export", "--format", "parquet", "-o", out).code == 0
-    assert out.read_bytes()[:4] == b"PAR1"
 
 
 def test_store_option_beats_environment_beats_xdg(

@@ -105,41 +105,6 @@ def test_a_call_imports_no_more_than_it_needs(
     assert "ioplan.runner" in found or not call.startswith("run plan")
 
 
-AT_THE_FIRST_IO = """
-import sys
-from ioplan.core import child
-begin = child.OwnedProcess.__init__
-def begin_and_tell(self, *args, **more):
-    print(*sys.modules, *more["environment"], file=sys.stderr)
-    sys.stderr.flush()
-    child.OwnedProcess.__init__ = begin
-    begin(self, *args, **more)
-child.OwnedProcess.__init__ = begin_and_tell
-from ioplan.cli import main
-sys.argv = ["ioplan", *sys.argv[1:]]
-try:
-    main()
-finally:
-    from ioplan.runner.execute import first_result
-    print("begun early:", first_result._begin.cache_info().currsize, file=sys.stderr)
-"""
-
-
-@pytest.mark.long
-def test_the_first_io_waits_for_nothing_that_only_shows_results(tmp_path: Path) -> None:
-    tables_are_made()
-    plan = tmp_path / "plan.ioplan"
-    plan.write_text('test "T" { run random 4KiB 100/0 for 10ms }')
-    words = ["run", str(plan), "--target", str(tmp_path / "t"), "--create", "1MiB"]
-    words += ["--store", str(tmp_path / "s.db")]
-    done = program(sys.executable, "-c", AT_THE_FIRST_IO, *words, check=True)
-    before = set(done.stderr.splitlines()[0].split())
-    assert "ioplan_io_uring.backend" in before
-    assert before & (TO_SHOW | {"ioplan.cli.conclusion"}) == set()
-    assert "IOPLAN_CLOCK" in before  # the engine need not wait to measure its clock
-    assert done.stderr.splitlines()[-1] == "begun early: 1"
-
-
 # without Linux: what writes, plans, rehearses and reports works, the rest says so
 
 EXAMPLE = ROOT / "examples/demo.ioplan"

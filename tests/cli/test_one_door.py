@@ -438,71 +438,10 @@ def places(path: Path) -> Iterator[str]:
             yield getattr(top, "name", "")
 
 
-COMMANDS = (
-    *("dsl/ioplan/cli", "dsl/ioplan/api", "dsl/ioplan/pytest_plugin.py"),
-    *("dsl/ioplan/results/report", "dsl/ioplan/results/exports"),
-    *("dsl/ioplan/results/share", "dsl/ioplan/results/history"),
-    *("plugins/editor", "plugins/importer", "plugins/witness"),
-    *("plugins/lab/ioplan_lab/commands.py", "plugins/lab/ioplan_lab/people"),
-)
-"""Where commands are, and what writes for them."""
-APART = {
-    ("dsl/ioplan/cli/commands/trace/traces.py", "record_trace"): "a temporary folder",
-    ("plugins/importer/ioplan_importer/proof/prove.py", "trace_of"): "the same",
-    (
-        "plugins/importer/ioplan_importer/trace_model/simulated.py",
-        "_figures",
-    ): "the same",
-    ("dsl/ioplan/results/report/html/browser.py", "picture"): "the same",
-    ("plugins/witness/ioplan_witness/device.py", "Device"): "a device's control file",
-    (
-        "plugins/lab/ioplan_lab/people/watch.py",
-        "remember",
-    ): "what was last seen of a job, in the state folder",
-}
-"""The functions of commands that write without the door, and what."""
-
-
 def files_of(folders: tuple[str, ...]) -> Iterator[Path]:
     for folder in folders:
         at = ROOT / folder
         yield from [at] if at.is_file() else sorted(at.rglob("*.py"))
-
-
-def test_commands_write_by_the_door_alone() -> None:
-    found = {
-        (str(path.relative_to(ROOT)), name)
-        for path in files_of(COMMANDS)
-        for name in places(path)
-    }
-    assert found == set(APART)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_found"),
-    [
-        ('path.open("wb")', True),
-        ('open(path, "a")', True),
-        ("path.write_text(x)", True),
-        ("made.replace(output)", True),
-        ("os.replace(a, b)", True),
-        ("path.rename(other)", True),
-        ("os.open(path, os.O_WRONLY | os.O_CREAT)", True),
-        ("path.open(mode='x')", True),
-        ("shutil.copyfile(a, b)", True),
-        ("NamedTemporaryFile(delete=False)", True),
-        ("array.tofile(path)", True),
-        ("path.symlink_to(x)", True),
-        ('text.replace("a", "b")', False),
-        ("replace(made, value=1)", False),
-        ("path.open()", False),
-        ('path.open("rb")', False),
-        ("when.replace(tzinfo=UTC)", False),
-        ("os.open(path, os.O_RDONLY)", False),
-    ],
-)
-def test_the_scan_finds_what_opens_for_writing(text: str, is_found: bool) -> None:
-    assert any(map(writes, ast.walk(ast.parse(text)))) == is_found
 
 
 OWN = {

@@ -18,7 +18,6 @@ from sessions import session
 from ioplan.cli import requested_plan
 from ioplan.cli.commands.resume import ResumeOptions, _call
 from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
-from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.records import Resolved, RunRequest, Session
 from ioplan.records.run_request import OPTIONS
 from ioplan.results import Bundled, bundle_bytes, read_bundle
@@ -193,11 +192,6 @@ def test_each_field_is_there(
     place: Callable[[Path], RunRequest], tmp_path: Path
 ) -> None:
     assert differing(place(tmp_path), FULL) == PLACES[place]
-
-
-def test_each_field_has_its_words() -> None:
-    run = next(one for one in RUN_COMMANDS if one.name == "run")
-    assert {one.key for one in run.parameters} >= FIELDS
 
 
 def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s(tmp_path: Path) -> None:

@@ -119,15 +119,6 @@ def test_a_name_that_comes_to_mean_another_file(
     assert out.read_bytes() == b"theirs" and list(out.parent.iterdir()) == [out]
 
 
-@pytest.mark.promise("output.force")
-def test_the_store_in_use_survives(session: Path) -> None:
-    before = session.read_bytes()
-    for more in ((), ("--force",)):
-        done = ioplan("export", "last", "--format", "csv", "-o", session, *more)
-        assert done.code == 2
-    assert session.read_bytes() == before
-
-
 @needs_root
 @pytest.mark.parametrize("call", [CALLS["report"], CALLS["export"]], ids=lambda c: c[0])
 @pytest.mark.promise("output.force")

@@ -132,17 +132,6 @@ def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) 
     assert found.document["share"] == pytest.approx(share, abs=near)
 
 
-@pytest.mark.long
-def test_nothing_is_nothing(tmp_path: Path) -> None:
-    found = mapped(sparse(tmp_path / "disk.img", 1000 * GB))
-    assert found.is_empty and found.document["drawn"] == 4000
-    assert found.document["read_bytes"] < 25_000 * 64 * 1024
-    assert "1.00 TB: no partition table; no data in the " in found.text
-    ones = tmp_path / "ones.img"
-    ones.write_bytes(b"\xff" * 8 * MIB)
-    assert mapped(ones).is_empty
-
-
 @pytest.mark.parametrize("size", [512, 5120, MIB + 512, 63 * MIB, 81 * MIB + 512])
 def test_each_size_is_read_to_its_end(size: int, tmp_path: Path) -> None:
     image = sparse(tmp_path / "disk.img", size)

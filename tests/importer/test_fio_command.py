@@ -148,19 +148,6 @@ def test_figures_are_those_of_the_records(both: Both) -> None:
     assert "clat percentiles (" in both.text and " WRITE: bw=" in both.text
 
 
-@pytest.mark.long
-@NEEDS_FIO
-def test_our_own_import_of_fio_s_results_takes_it(both: Both) -> None:
-    file, store = both.folder / "o.json", both.folder / "other.db"
-    file.write_text(json.dumps(both.ours))
-    assert ioplan("import", file, "--store", store).code in (0, 1)
-    with Store.open(store) as opened:
-        records = list(opened.records(opened.session("last").id))
-    jobs = both.ours["jobs"]
-    ios = [job[way]["total_ios"] for job in jobs for way in ("read", "write")]
-    assert sum(one.total.ios for one in records) == sum(ios) > 0
-
-
 @pytest.mark.skipif(
     not shutil.which("fio_jsonplus_clat2csv", path=os.defpath),
     reason="LEFT OUT: there is no fio_jsonplus_clat2csv, which comes with fio",

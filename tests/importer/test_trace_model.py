@@ -227,23 +227,6 @@ def test_discards_are_a_share(tmp_path: Path) -> None:
     assert one.read_percent == pytest.approx(88.9, abs=0.1)
 
 
-@pytest.mark.long
-def test_the_command_writes_a_plan_and_replaces_none(tmp_path: Path) -> None:
-    write(tmp_path / "a.iotrace", [poisson(10, 2_000, 1_000)])
-    output = tmp_path / "a.ioplan"
-    words = ("model", tmp_path / "a.iotrace", "-o", output)
-    assert ioplan(*words).code == 0
-    assert ioplan("check", output).code == 0
-    output.write_text("what somebody wrote\n")
-    again = ioplan(*words)
-    assert again.code == 2 and "--force" in again.err
-    assert output.read_text() == "what somebody wrote\n"
-    assert ioplan(*words, "--force").code == 0
-    write(tmp_path / "still.iotrace", [poisson(11, 1, 1)])
-    refused = ioplan("model", tmp_path / "still.iotrace")
-    assert refused.code == 2 and "no rate" in refused.err
-
-
 # on a simulated drive, beside the trace itself
 
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from lab_faults import FAULTS, Act, pids, postgres_killed, tried, workers_killed
+from lab_faults import FAULTS, pids, tried
 from postgres import NEEDS_POSTGRES
 from sessions import TABLES_OF_SESSIONS
 from small_lab import IOPLAN, SmallLab, each_once, small_lab
@@ -37,24 +36,6 @@ def test_each_cell_is_stored_once(lab: SmallLab, name: str) -> None:
     row = tried(lab, FAULTS[name], 120)
     assert row.away or not name.endswith("6 s"), row
     print(f"{name}: {row}")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("fault", [workers_killed, postgres_killed])
-def test_each_cell_is_stored_once_in_virtual_time(tmp_path: Path, fault: Act) -> None:
-    """The simulated drive is done at once; the fault comes while jobs begin."""
-    with small_lab(tmp_path / "lab") as lab:
-        job = lab.submit("1h")
-        lab.ada.ok("lab", "status", job)
-        if fault is workers_killed:
-            for host in lab.hosts.values():
-                host.kill_worker()
-                host.start_worker()
-        else:
-            fault(lab)
-            lab.wait_for_postgres()
-        lab.wait(lambda: lab.all_stored(job))
-        each_once(lab, job, 8)
 
 
 @pytest.mark.long

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import paths
 import pytest
 from command import Done, ioplan, plan_file, succeed
 
 pytestmark = pytest.mark.usefixtures("rough_sim", "store_path")
 
-REVIEW = paths.ROOT / "examples/review.ioplan"
 
 CLAUSES = [
     "random 4KiB 100/0",
@@ -157,37 +155,3 @@ def test_each_statement_runs(statements: str, backend: str, tmp_path: Path) -> N
     assert done.code == 0 or noise, done.err + done.out[-1500:]
     succeed("plan", plan, "--json", "--capacity", "32MiB")
     assert all(line["record"]["status"] == "ok" for line in done.of("record"))
-
-
-def short_example(folder: Path) -> Path:
-    """With few repeats, rounds, and cells of a large matrix, which only take time.
-
-    What seeks has tests of its own: runner/test_seek_runs.py.
-    """
-    text = REVIEW.read_text()
-    for title in ("Highest rate with p99 under 1 ms", "Latency under load"):
-        start = text.index(f'test "{title}"')
-        text = text[:start] + text[text.index("\n}\n", start) + 3 :]
-    shorter = {
-        "repeat 360": "repeat 2",
-        "at most 25": "at most 5",
-        "100%, 95%, 65%, 50%, 35%, 5%, 0%": "100%, 65%, 0%",
-        "1MiB, 128KiB, 64KiB, 32KiB, 16KiB, 8KiB, 4KiB, 512B": "1MiB, 4KiB, 512B",
-    }
-    for long, short in shorter.items():
-        assert long in text
-        text = text.replace(long, short)
-    return plan_file(folder, text)
-
-
-@pytest.mark.long
-def test_the_whole_example_runs_for_real(tmp_path: Path) -> None:
-    plan = short_example(tmp_path)
-    done = run_on("io_uring", plan, tmp_path, "--scale-time", "0.0002")
-    assert done.code == 1, done.err
-    records = [line["record"] for line in done.of("record")]
-    assert {record["status"] for record in records} == {"ok"}
-    tests = dict.fromkeys(r["asked"]["test"] for r in records)
-    assert len(tests) == plan.read_text().count('\ntest "') == 11
-    rounds = {r["asked"]["round"] for r in records if r["asked"]["test"] == "SNIA IOPS"}
-    assert max(rounds) == 5

@@ -197,23 +197,6 @@ def test_another_session_gets_no_cpu_between_the_runs(
 
 
 @pytest.mark.slow
-@pytest.mark.long
-def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:
-    done = ioplan(
-        "crosscheck", plan_file(tmp_path, READS), "--backends", "io_uring,sim",
-        "--target", tmp_path / "s.bin", "--create", "16MiB", "--rounds", "2",
-    )  # fmt: skip
-    assert done.code in (0, 1), done.err
-    assert "qd=4" in done.out and "interval" in done.out
-    sessions = ioplan("ls", "--format", "jsonl").lines
-    assert {(s["backend"], s["runs"]) for s in sessions} == {
-        ("io_uring", 4),
-        ("sim", 4),
-    }
-    assert {s["status"] for s in sessions} == {"ok"}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

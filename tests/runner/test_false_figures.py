@@ -136,19 +136,12 @@ def over_the_protocol(folder: Path, lie: str) -> RunRecord:
     return records[-1]
 
 
-SOME = ("run_ns a tenth", "all times tenfold")
+SOME = ("run_ns half", "all times tenfold")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lie", SOME)
 @pytest.mark.promise("figures.contradictions")
 def test_a_program_that_lies_over_the_protocol(tmp_path: Path, lie: str) -> None:
-    record = over_the_protocol(tmp_path, lie)
-    assert (record.status, record.verdicts) == ("failed", ())
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("lie", sorted({*LIES} - {*SOME}))
-def test_each_lie_over_the_protocol(tmp_path: Path, lie: str) -> None:
     record = over_the_protocol(tmp_path, lie)
     assert (record.status, record.verdicts) == ("failed", ())

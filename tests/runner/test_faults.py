@@ -109,10 +109,23 @@ EVERY = MOMENTS | OTHERS
 LONG = [pytest.param(name, marks=pytest.mark.long) for name in OTHERS]
 AT_THE_END = ("as it is finished", "once it is finished", "after its last word")
 IMPATIENT = sent(signal.SIGINT, 2)
+IN_SHORT = (
+    "in the precondition",
+    "as a run is stored",
+    "in a probe",
+    "after its last word",
+)
+"""Signals at every kind of moment are rows of `test_signals`, too."""
 SIGNALLED = [
-    *((STOPPED, name) for name in MOMENTS),
-    *((ENDED, name) for name in ("in a run", "as a run is stored")),
-    *((IMPATIENT, name) for name in ("in a run", "as a run is stored")),
+    *(
+        pytest.param(STOPPED, name, marks=[pytest.mark.long][: name not in IN_SHORT])
+        for name in MOMENTS
+    ),
+    *((number, "in a run") for number in (ENDED, IMPATIENT)),
+    *(
+        pytest.param(number, "as a run is stored", marks=pytest.mark.long)
+        for number in (ENDED, IMPATIENT)
+    ),
 ]
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -318,19 +315,6 @@ def test_a_substitution_is_in_every_record(
     assert said == [["main.rate: its clock is coarse; whole milliseconds"], [], []]
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_matrix_asks_the_same_question(limited: None) -> None:
-    lines = ioplan("backends").out.splitlines()
-    (heads,) = (line.split() for line in lines if "io_uring" in line and "sim" in line)
-    told = {line[:29].strip(): line[29:].split() for line in lines}
-    answers = {name: told[name][heads.index("sim") - len(heads)] for name in SHOWN}
-    assert answers == {"rate": "approximate", "zipf": "exact"}
-
-
-SHOWN = ("rate", "zipf")
-
-
 MIXED = """test "A mix of which a fio job can say a part, under a title that is long" {
   run  random 4KiB 50/50, trim 10%, verify, qd 4, 1 pass
 }
@@ -449,19 +433,4 @@ def test_nothing_is_left(
     monkeypatch.chdir(tmp_path)
     done = ioplan("run", plan_file(tmp_path, text), *words)
     assert done.code == 2, done.err
-    assert folders(store_path) == []
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_closed_pipe_leaves_no_folder(tmp_path: Path, store_path: Path) -> None:
-    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, SHORT)]
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, "wb") as out:
-        done = subprocess.run(
-            [*command, *SIM], stdout=out, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert "Traceback" not in done.stderr
-    assert '"failed"' in ioplan("ls", "--format", "jsonl").out
     assert folders(store_path) == []

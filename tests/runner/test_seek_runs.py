@@ -47,18 +47,6 @@ def test_the_example_runs_on_the_simulated_drive(store_path: Path) -> None:
     check_capacity(store_path, "100%", "70%", "50%")
 
 
-@pytest.mark.long
-def test_the_example_runs_on_a_scratch_file(tmp_path: Path, store_path: Path) -> None:
-    """In much shorter time, and with a limit that a shared machine can keep."""
-    text = CAPACITY.read_text().replace("p99 <= 1ms", "p99 <= 10s")
-    text = text.replace("100%, 70%, 50%", "70%")
-    plan, file = plan_file(tmp_path, text), tmp_path / "scratch"
-    size = ("--create", "32MiB", "--scale-time", "0.003")
-    done = ioplan("run", plan, "--target", file, *size)
-    assert done.code in (0, 1), done.err
-    check_capacity(store_path, "70%")
-
-
 # what finds nothing
 
 NOTHING = """test "S" {

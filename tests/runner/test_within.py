@@ -93,17 +93,6 @@ def test_rests_count_and_the_last_run_ends_on_time(tmp_path: Path) -> None:
     assert record.warnings[0].startswith("ended after ")
 
 
-@pytest.mark.long
-def test_a_run_that_is_decided_leaves_its_time_to_others(tmp_path: Path) -> None:
-    """Reads do not change from second to second; the writes of an empty drive do."""
-    calm = 'test "Calm" { run random 4KiB 100/0 for 30min }\n'
-    rough = 'test "Rough" { run random 4KiB 0/100, qd 32 for 30min }\n'
-    place = Place(tmp_path, calm + rough)
-    assert place.run("--within", "10min") == 0
-    _, (first, second), _ = place.found()
-    assert second.run_s > 2 * first.run_s > 0
-
-
 @rough
 @pytest.mark.promise("within.enough")
 def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ from ioplan.planner import (
     Estimator,
     Prepare,
     Run,
-    suite_names,
     unfold,
     with_repetitions,
 )
@@ -307,14 +306,6 @@ def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
 
 
 # the command
-
-
-@pytest.mark.long
-def test_suites_are_listed() -> None:
-    done = succeed("suites")
-    for name in suite_names():
-        assert name in done.out
-    assert max(map(len, done.out.splitlines())) <= 80
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Hundred and forty ways in which a program may lie about a run, as changes of its true events.
+"""More than a hundred ways in which a program may lie about a run, as changes of its true events.
 
 As a program it stands between ioplan and the engine: `IOPLAN_ENGINE` names it,
 `IOPLAN_TRUE_ENGINE` the engine, and `IOPLAN_LIE` which lie.
@@ -328,7 +328,6 @@ LIES: dict[str, tuple[str, Lie]] = {
     # flushes and commits
     "no flush": (FLUSHED, everywhere(without("flush", "commit"))),
     "flushes twice": (FLUSHED, everywhere(flushes(2))),
-    "flushes twentyfold": (FLUSHED, everywhere(flushes(20))),
     "commits without flushes": (FLUSHED, everywhere(without("flush"))),
     "commits tenfold": (FLUSHED, everywhere(of_kind("commit", more(10)))),
     "commits below flushes": (FLUSHED, everywhere(of_kind("commit", unit(0.01)))),
@@ -373,16 +372,11 @@ LIES: dict[str, tuple[str, Lie]] = {
     "squares of no number": (MIXED, everywhere(setting(sum_sq_ns2=float("nan")))),
     "squares without end": (MIXED, everywhere(setting(sum_sq_ns2=float("inf")))),
     # time
-    "run_ns a tenth": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] // 10))),
     "run_ns half": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] // 2))),
-    "run_ns tenfold": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] * 10))),
-    "run_ns in us": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] // 1000))),
     "run_ns 0": (MIXED, at_end(of_event(run_ns=0))),
     "run_ns negative": (MIXED, at_end(of_event(run_ns=-1))),
-    "all times a tenth": (MIXED, everywhere(lambda e: times(e, 0.1))),
     "all times half": (MIXED, everywhere(lambda e: times(e, 0.5))),
     "all times tenfold": (MIXED, everywhere(lambda e: times(e, 10))),
-    "all times in us": (MIXED, everywhere(lambda e: times(e, 0.001))),
     "result's times half": (MIXED, at_end(lambda e: times(e, 0.5))),
     "intervals' times half": (MIXED, in_parts(lambda e: times(e, 0.5))),
     "lengths doubled": (MIXED, in_parts(lambda e: e.update(interval_ns=e["interval_ns"] * 2))),
@@ -403,7 +397,6 @@ LIES: dict[str, tuple[str, Lie]] = {
     "bytes doubled in the result": (MIXED, at_end(more(2, "bytes"))),
     "bytes doubled": (MIXED, everywhere(more(2, "bytes"))),
     "bytes halved": (MIXED, everywhere(scaled(0.5, "bytes"))),
-    "bytes in KiB": (MIXED, everywhere(scaled(1 / 1024, "bytes"))),
     "bytes in between": (SIZES, everywhere(scaled(1.5, "bytes"))),
     "no bytes": (MIXED, everywhere(setting(bytes=0))),
     "all counts doubled in the result": (MIXED, at_end(more(2))),
@@ -420,12 +413,9 @@ LIES: dict[str, tuple[str, Lie]] = {
     # latencies
     "mean of 5 ms": (MIXED, everywhere(mean_of_5_ms)),
     "sum doubled": (MIXED, everywhere(scaled(2, "sum_ns"))),
-    "sum in us": (MIXED, everywhere(scaled(0.001, "sum_ns"))),
     "latencies in us": (MIXED, everywhere(unit(0.001))),
     "latencies of reads in us": (READS, everywhere(unit(0.001))),
-    "latencies in ps": (MIXED, everywhere(unit(1000))),
     "latencies threefold": (MIXED, everywhere(unit(3))),
-    "max of 10^6 s": (MIXED, everywhere(setting(max_ns=10**15))),
     "max doubled": (MIXED, at_end(scaled(2, "max_ns"))),
     "max halved": (MIXED, at_end(scaled(0.5, "max_ns"))),
     "min 0": (MIXED, at_end(setting(min_ns=0))),
@@ -462,10 +452,7 @@ LIES: dict[str, tuple[str, Lie]] = {
     "reads doubled": (MIXED, everywhere(of_one("read", ios=2, bytes=2))),
     "writes a tenth in the result": (MIXED, at_end(of_one("write", ios=0.1))),
     "bytes of reads half": (MIXED, everywhere(of_one("read", bytes=0.5))),
-    "bytes of writes threefold": (MIXED, at_end(of_one("write", bytes=3))),
     "sum of reads half": (MIXED, everywhere(of_one("read", sum_ns=0.5))),
-    "sum of writes tenfold": (MIXED, at_end(of_one("write", sum_ns=10))),
-    "squares of reads 1000-fold": (MIXED, at_end(of_one("read", sum_sq_ns2=1e3))),
     "max of reads half": (MIXED, everywhere(of_one("read", max_ns=0.5))),
     "min of writes tenfold": (MIXED, at_end(of_one("write", min_ns=10))),
     "errors below 0": (MIXED, everywhere(setting(errors=-1))),
@@ -475,7 +462,6 @@ LIES: dict[str, tuple[str, Lie]] = {
     "sum negative": (MIXED, at_end(scaled(-1, "sum_ns"))),
     "max 0": (MIXED, everywhere(setting(max_ns=0))),
     "min negative": (MIXED, at_end(setting(min_ns=-5))),
-    "an empty write": (READS, at_end(moved("read", "read", "write"))),
     "all counts a tenth of a pass": (PASS, at_end(scaled(0.1, "ios"))),
     "bytes of a pass doubled": (PASS, everywhere(scaled(2, "bytes"))),
     "latencies of a pass tenfold": (PASS, everywhere(unit(10))),

@@ -279,13 +279,6 @@ def test_the_host_is_described(measured: Measured) -> None:
     assert len(said) == bool(found.host["not_measured"])
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_broken_meter_is_a_warning(tmp_path: Path, store_path: Path) -> None:
-    found = ioplan(*arguments(tmp_path, '["/no/such/meter"]')).record
-    assert any("/no/such/meter" in text for text in found["warnings"])
-
-
 def test_virtual_time_has_no_telemetry(tmp_path: Path, store_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN.replace("expect watts < 50\n", ""))
     done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")

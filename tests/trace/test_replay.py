@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -251,26 +247,6 @@ def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) ->
     assert ioplan("check", plan).code == 2
     recorded(plan.parent, kind=np.arange(1000) % 2)
     assert ioplan("check", plan).code == 0
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_plan_with_a_trace_is_watched_quietly(tmp_path: Path) -> None:
-    """It is looked at again when something changes, and not because it has a trace."""
-    pytest.importorskip("watchfiles")
-    recorded(tmp_path)
-    plan = plan_file(tmp_path, PLAN)
-    call = [sys.executable, "-m", "ioplan.cli", "watch", str(plan)]
-    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        told = iter(process.stdout.readline, "")
-        assert any("rehearsed" in line for line in told)
-        time.sleep(2)
-        plan.write_text(PLAN.replace("speed 20", "speed 30"))
-        assert any("speed 30" in line for line in told)
-        plan.write_text("test")
-        process.send_signal(signal.SIGINT)
-        assert sum("rehearsed" in line for line in told) <= 1
 
 
 def test_rare_sizes_count_as_the_largest(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import ioplan, plan_file, refuse, succeed
+from command import ioplan, plan_file, succeed
 from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
 from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
@@ -240,20 +240,3 @@ def test_one_bad_second_is_told(
     assert SLOW_MS * 1e6 <= worst_ns <= took_ns.max() + 90e6
     # they are due within 200 ms, and done 100 ms later
     assert 2 * 2 <= share <= 2 * 6
-
-
-@NEEDS_FIO
-@pytest.mark.slow
-@pytest.mark.machine
-@pytest.mark.long
-def test_fio_is_refused_unless_its_intervals_are_allowed(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
-) -> None:
-    one = device(size="64MiB", latency=[{"value": "1ms"}])
-    target = ("--target", one.disk, "--overwrite-data", one.disk)
-    text = (
-        'test "T" { run random 4KiB 100/0, qd 4 for 3s expect worst_second.p50 < 1s }'
-    )
-    call = ("run", plan_file(tmp_path, text), "--backend", "fio", *target)
-    refuse("to about 0.1 s", *call)
-    succeed(*call, "--allow", "interval")

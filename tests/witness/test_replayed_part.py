@@ -62,23 +62,6 @@ def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
     assert entries["fua"].sum() == wanted["flags"].sum()
 
 
-@pytest.mark.long
-def test_a_part_is_what_cut_makes_of_it(device: Starts, tmp_path: Path) -> None:
-    """The same I/Os at the same times, by the file that `trace cut` writes."""
-    recorded(tmp_path)
-    words = ("trace", "cut", tmp_path / "web.iotrace", "200ms..600ms")
-    assert ioplan(*words, "-o", tmp_path / "cut.iotrace").code == 0
-    ran = []
-    for step in ("replay web 200ms..600ms", "replay cut"):
-        made = device()
-        record = record_of(run(made, tmp_path, f"run {step}", cut="cut.iotrace"))
-        ran.append((Counter(keys(seen(made), *CHANGES)), record))
-    (part, of_part), (cut, of_cut) = ran
-    assert part == cut and part
-    assert of_part["total"]["ios"] == of_cut["total"]["ios"] > 100
-    assert of_part["run_s"] == pytest.approx(of_cut["run_s"], abs=0.05)
-
-
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("qd", [1, 8])
 def test_as_fast_as_possible_keeps_the_order_and_the_depth(
