@@ -34,7 +34,7 @@ sys.dont_write_bytecode = False
 
 
 @pytest.fixture
-def store_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def store_path(tmp_path, monkeypatch) -> Path:
     """A results store of the test's own, which the command line finds by itself."""
     path = tmp_path / "results.db"
     monkeypatch.setenv("IOPLAN_STORE", str(path))

@@ -36,17 +36,17 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.S | re.M)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def session(folder: Path) -> ioplan.Session:
+def session(folder) -> ioplan.Session:
     return ioplan.run(PLAN, backend="sim", store="r.db", tag="nightly", test="R")
 
 
-def test_the_document_s_example_runs(folder: Path) -> None:
+def test_the_document_s_example_runs(folder):
     names: dict[str, Any] = {}
     exec(compile(EXAMPLES[0], "python.md", "exec"), names)
     assert (folder / "report.html").stat().st_size > 10_000
@@ -55,7 +55,7 @@ def test_the_document_s_example_runs(folder: Path) -> None:
 
 
 @pytest.mark.promise("python.same")
-def test_it_is_what_the_commands_show(session: ioplan.Session, folder: Path) -> None:
+def test_it_is_what_the_commands_show(session, folder):
     assert session.held and session.why == "" and session.exit_code == 0
     assert [one.outcome for one in session.verdicts] == ["held"] * 2
     done = command("export", session.id, "--store", "r.db", "--format", "csv")
@@ -71,9 +71,7 @@ def test_it_is_what_the_commands_show(session: ioplan.Session, folder: Path) -> 
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames(
-    session: ioplan.Session, library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames(session, library, monkeypatch):
     frame, by_interval = session.frame(library), session.frame(library, series=True)
     assert type(frame).__module__.startswith(library)
     assert list(frame["ios"]) == session.table()["ios"].to_pylist()
@@ -85,7 +83,7 @@ def test_frames(
             session.frame(*words)
 
 
-def test_what_did_not_hold_is_told(folder: Path) -> None:
+def test_what_did_not_hold_is_told(folder):
     found = ioplan.run(PLAN, backend="sim", store="r.db", params={"span": "500ms"})
     assert not found.held and found.exit_code == 1 and found.status == "ok"
     assert re.fullmatch(r"failed: expect iops < 1: [\d.]+k, limit 1.00", found.why)
@@ -95,7 +93,7 @@ def test_what_did_not_hold_is_told(folder: Path) -> None:
 
 
 @pytest.mark.promise("python.same")
-def test_a_target_must_be_there_and_ours(folder: Path) -> None:
+def test_a_target_must_be_there_and_ours(folder):
     """A file that is not ours is not overwritten."""
     data = b"mine" * 1024
     (folder / "data.bin").write_bytes(data)
@@ -106,7 +104,7 @@ def test_a_target_must_be_there_and_ours(folder: Path) -> None:
     assert not (folder / "r.db").exists() or ioplan.sessions("r.db") == []
 
 
-def test_charts(session: ioplan.Session) -> None:
+def test_charts(session):
     names = ["R: Latency against load", "R: IOPS by queue depth"]
     assert list(session.charts) == names
     chart = session.chart("iops")
@@ -133,7 +131,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def test_what_is_refused_says_why(session: ioplan.Session) -> None:
+def test_what_is_refused_says_why(session):
     for call, said in REFUSED:
         with pytest.raises((ioplan.PlanError, ioplan.ExplainedError), match=said):
             call()
@@ -141,7 +139,7 @@ def test_what_is_refused_says_why(session: ioplan.Session) -> None:
 
 
 @pytest.mark.slow
-def test_importing_it_loads_nothing() -> None:
+def test_importing_it_loads_nothing():
     text = "import sys, ioplan; print([m for m in sys.modules if 'pydantic' in m])"
     assert printed_by("-c", text) == "[]\n"
     assert {"check", "run", "sessions", "Session"} <= set(dir(ioplan))
@@ -157,7 +155,7 @@ def printed_by(*words: str | Path, cwd: Path | None = None) -> str:
 
 
 @pytest.mark.long
-def test_a_notebook_shows_report_and_chart(folder: Path) -> None:
+def test_a_notebook_shows_report_and_chart(folder):
     run = f"import ioplan\ns = ioplan.run({PLAN!r}, backend='sim', store='r.db')\ns"
     cells = (run, "s.chart('by queue depth')", "s.frame('pandas')[['iops']].max()")
     book = nbformat.v4.new_notebook()
@@ -171,7 +169,7 @@ def test_a_notebook_shows_report_and_chart(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_user_s_checker_sees_the_types(tmp_path: Path) -> None:
+def test_a_user_s_checker_sees_the_types(tmp_path):
     text = 'import ioplan\nreveal_type(ioplan.check("a.ioplan"))\n'
     text += 'ioplan.run("a.ioplan", target="x").helt\n'
     program = plan_file(tmp_path, text, "use.py")
@@ -211,7 +209,7 @@ def test_other():
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.promise("python.pytest")
-def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
+def test_it_fails_with_the_verdict_s_text(pytester):
     pytester.makefile(".ioplan", holds=HOLDS, fails=FAILS)
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_subprocess("--strict-markers")
@@ -228,7 +226,7 @@ def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_document_s_example_is_collected(pytester: pytest.Pytester) -> None:
+def test_the_document_s_example_is_collected(pytester):
     text = (ROOT / "docs" / "python.md").read_text().split("```python\n")[2]
     pytester.makefile(".ioplan", nightly=HOLDS)
     pytester.makepyfile("import pytest\n\n" + text.split("```")[0])

@@ -67,7 +67,7 @@ WITH_STALL = completions([MS] * 100 + [200 * MS] + [MS] * 99)
 
 @settings(max_examples=30)
 @given(st.lists(st.integers(1, 300 * MS), min_size=1, max_size=200))
-def test_any_stalls_of_the_machine_are_no_defect(services_ns: list[int]) -> None:
+def test_any_stalls_of_the_machine_are_no_defect(services_ns):
     ends_ns = completions(services_ns)
     check_due(seen(ends_ns, dues(len(ends_ns))), GAP_NS)
 
@@ -86,7 +86,7 @@ WRONG_STARTS = {
 
 
 @pytest.mark.parametrize("name", WRONG_STARTS)
-def test_another_start_or_rate_is_refused(name: str) -> None:
+def test_another_start_or_rate_is_refused(name):
     check_due(seen(WITH_STALL, dues(200)), GAP_NS)
     with pytest.raises(AssertionError, match="beside the due time"):
         check_due(seen(WITH_STALL, WRONG_STARTS[name]), GAP_NS)
@@ -174,7 +174,7 @@ JUDGES: dict[str, tuple[Callable[..., None], tuple[Any, ...], list[tuple[Any, ..
 
 
 @pytest.mark.parametrize("name", JUDGES)
-def test_what_is_off_is_refused(name: str) -> None:
+def test_what_is_off_is_refused(name):
     judge, right, wrongs, said = JUDGES[name]
     judge(*right)
     for wrong in wrongs:
@@ -191,9 +191,7 @@ def failing(attempts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("late_ms", [0, 10])
-def test_a_need_that_is_not_met_is_named(
-    late_ms: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_need_that_is_not_met_is_named(late_ms, monkeypatch):
     """A defect is one on any machine, but on a busy one it may be none."""
     clock_s = count(step=0.001 + late_ms / 1000)
     monkeypatch.setattr("ioplan_testing.calm.time.monotonic", lambda: next(clock_s))

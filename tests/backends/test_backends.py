@@ -44,7 +44,7 @@ def records_of(backend: str, folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
 @pytest.mark.promise("backends.one_plan")
-def test_one_plan_on_every_backend(tmp_path: Path, store_path: Path) -> None:
+def test_one_plan_on_every_backend(tmp_path, store_path):
     schema = jsonschema.Draft202012Validator(json.loads(ioplan("schema").out))
     ids = {}
     for backend in BACKENDS:
@@ -70,9 +70,7 @@ INTERRUPTED = ["io_uring", pytest.param("fio", marks=NEEDS_FIO)]
 
 
 @pytest.fixture
-def long_run(
-    request: pytest.FixtureRequest, tmp_path: Path, store_path: Path
-) -> Iterator[Started]:
+def long_run(request, tmp_path, store_path) -> Iterator[Started]:
     """An ioplan that measures its long test."""
     words = ("--target", tmp_path / "scratch", "--create", "16MiB")
     plan, backend = plan_file(tmp_path, PLAN), ("--backend", request.param)
@@ -91,9 +89,7 @@ on_each = pytest.mark.parametrize("long_run", INTERRUPTED, indirect=True)
 @on_each
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.promise("exit_codes.interrupted", "resume.ctrl_c")
-def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
-    number: signal.Signals, long_run: Started
-) -> None:
+def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(number, long_run):
     program = long_run.backend
     long_run.process.send_signal(number)
     asked = time.monotonic()
@@ -123,7 +119,7 @@ def gaps_of(backend: str, text: str, folder: Path) -> tuple[str, list[dict[str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANS)
-def test_what_is_not_measured_is_told(name: str, tmp_path: Path) -> None:
+def test_what_is_not_measured_is_told(name, tmp_path):
     backend, expected = name.partition(":")[0], PLANS[name].expected
     found, gaps = gaps_of(backend, PLANS[name].input, tmp_path)
     assert found == expected["fit"]
@@ -176,7 +172,7 @@ def bins(record: dict[str, Any], *phases: str) -> dict[tuple[str, str], Counter[
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_phases_of_the_engine_cover_its_run_bin_by_bin(tmp_path: Path) -> None:
+def test_phases_of_the_engine_cover_its_run_bin_by_bin(tmp_path):
     target = ["--target", str(tmp_path / "file"), "--create", "64MiB"]
     record = run("io_uring", target, "2_000", tmp_path)
     assert bins(record, "checkpoint", "calm") == bins(record, "")
@@ -192,7 +188,7 @@ def ios(record: dict[str, Any], phase: str) -> int:
 
 
 @pytest.mark.parametrize("rate", ["2_000", "400_000"])
-def test_phases_of_the_simulated_drive_cover_its_run(rate: str, tmp_path: Path) -> None:
+def test_phases_of_the_simulated_drive_cover_its_run(rate, tmp_path):
     record = run("sim", [], rate, tmp_path)
     whole = {key: one.total() for key, one in bins(record, "").items()}
     for phases in (("checkpoint", "calm"), ("0s..700ms", "700ms..2s")):
@@ -206,9 +202,7 @@ def test_phases_of_the_simulated_drive_cover_its_run(rate: str, tmp_path: Path) 
         assert ios(record, "calm") == pytest.approx(4 * 30, abs=8)
 
 
-def test_what_waits_in_a_simulated_queue_is_of_the_phase_it_was_due_in(
-    tmp_path: Path,
-) -> None:
+def test_what_waits_in_a_simulated_queue_is_of_the_phase_it_was_due_in(tmp_path):
     record = run("sim", [], "400_000", tmp_path)
     done = ios(record, "checkpoint") + ios(record, "calm")
     assert ios(record, "checkpoint") > 0.99 * done  # though most completed in the calm
@@ -237,7 +231,7 @@ def jobs(text: str) -> list[bool]:
         ("run random 4KiB 100/0, permuted for 10s", True),
     ],
 )
-def test_a_run_permutes_where_it_says_so(run: str, permuted: bool) -> None:
+def test_a_run_permutes_where_it_says_so(run, permuted):
     assert jobs(f'test "T" {{ {run} }}') == [permuted]
 
 
@@ -253,13 +247,13 @@ def test_a_run_permutes_where_it_says_so(run: str, permuted: bool) -> None:
         ("random 4KiB, until steady iops every 1s, at most 4 passes", False),
     ],
 )
-def test_a_precondition_by_passes_permutes(write: str, permuted: bool) -> None:
+def test_a_precondition_by_passes_permutes(write, permuted):
     text = f"precondition p {{ write {write} }}\n"
     text += 'test "T" { after p run random 4KiB 100/0 for 1s }'
     assert jobs(text) == [permuted, False]
 
 
-def test_plan_and_record_say_which(tmp_path: Path, store_path: Path) -> None:
+def test_plan_and_record_say_which(tmp_path, store_path):
     text = "precondition p { write random 4KiB, 1 pass }\n"
     text += 'test "T" { after p run random 4KiB 0/100 for 1s }\n'
     text += 'test "U" { run random 4KiB 0/100, permuted, 1 pass }\n'

@@ -101,18 +101,18 @@ def taken(backend: BlockingBackend, folder: Path, asked: Job) -> list[Event]:
         (ValueError("a defect"), "backend-error"),
     ],
 )
-def test_a_device_that_fails(error: Exception, cause: str, tmp_path: Path) -> None:
+def test_a_device_that_fails(error, cause, tmp_path):
     class Broken(FileDevice):
         def read(self, offset: int, size: int) -> None:
             raise error
 
-        write = read  # type: ignore[assignment]
+        write = read
 
     last = events(with_device(Broken), tmp_path, run_ns=20_000 * MS_NS)[-1]
     assert isinstance(last, Failure) and last.cause == cause
 
 
-def test_single_errors_are_counted(tmp_path: Path) -> None:
+def test_single_errors_are_counted(tmp_path):
     class Sometimes(FileDevice):
         count = 0
 
@@ -130,7 +130,7 @@ def test_single_errors_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:
+def test_what_hangs_does_not_outlast_stop(tmp_path):
     freed = threading.Event()
 
     class Hanging(FileDevice):
@@ -154,7 +154,7 @@ def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:
     )
 
 
-def test_random_offsets_reach_the_whole_region(tmp_path: Path) -> None:
+def test_random_offsets_reach_the_whole_region(tmp_path):
     """Also with alignment to other than the size."""
     seen: set[int] = set()
 
@@ -170,7 +170,7 @@ def test_random_offsets_reach_the_whole_region(tmp_path: Path) -> None:
     assert seen == set(range(1024, 512 * 41 - 2048 + 1, 1024))
 
 
-def test_a_write_needs_leave(tmp_path: Path) -> None:
+def test_a_write_needs_leave(tmp_path):
     request = named(tmp_path).model_copy(update={"overwrite": ("/other",)})
     with pytest.raises(TargetError, match="--overwrite"):
         FileBackend().open(request)
@@ -182,7 +182,7 @@ def test_a_write_needs_leave(tmp_path: Path) -> None:
         FileBackend().open(named(tmp_path)).purge()
 
 
-def test_a_target_that_goes_before_the_run(tmp_path: Path) -> None:
+def test_a_target_that_goes_before_the_run(tmp_path):
     drive = FileBackend().open(named(tmp_path))
     (tmp_path / "disk").unlink()
     with drive.start(job(drive.facts)) as execution:

@@ -239,7 +239,7 @@ DEFECTS: dict[str, tuple[Defect, str, tuple[Any, ...], str]] = {
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_defect_is_found(name: str, tmp_path: Path) -> None:
+def test_a_defect_is_found(name, tmp_path):
     """A busy host does few I/Os, which tell little: then the run is a longer one."""
     defect, test, arguments, said = DEFECTS[name]
     error = IndexError if name == "raises" else AssertionError
@@ -261,14 +261,14 @@ def test_a_defect_is_found(name: str, tmp_path: Path) -> None:
         ORPHANS.clear()
 
 
-def test_longer_runs_need_a_gap_that_excuses_them(tmp_path: Path) -> None:
+def test_longer_runs_need_a_gap_that_excuses_them(tmp_path):
     seconds = Times(run_ns=SECOND_NS, warmup_ns=SECOND_NS)
     kit = type("Slow", (Kit,), {"times": seconds})(Defect())
     with pytest.raises(AssertionError, match="takes short runs"):
         kit.test_longer_times_have_a_reason(tmp_path)
 
 
-def test_a_class_that_inherits_tests_has_a_run_of_its_own(tmp_path: Path) -> None:
+def test_a_class_that_inherits_tests_has_a_run_of_its_own(tmp_path):
     first = type("First", (Kit,), {})
     second = type("Second", (first,), {})
     (_, told), (_, again) = (one(Defect()).mixed(tmp_path) for one in (first, second))

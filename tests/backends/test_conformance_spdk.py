@@ -36,9 +36,7 @@ has the I/Os of several intervals: that, and nothing else, is wrong."""
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transcript", REPLAYS)
-def test_the_checks_of_the_kit_hold_on_a_replay(
-    transcript: str, tmp_path: Path
-) -> None:
+def test_the_checks_of_the_kit_hold_on_a_replay(transcript, tmp_path):
     """Order, sums, histograms against means and counts; the job is the recorded one."""
     asked = REPLAYS[transcript]
     # At 0.1 s it is looked at, on busy machines, too.
@@ -113,14 +111,14 @@ NOT_LET_IN = "Connect command completed with error: sct 1, sc 132"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TOLD)
-def test_a_dead_target_is_called_that(name: str, tmp_path: Path) -> None:
+def test_a_dead_target_is_called_that(name, tmp_path):
     with pytest.raises(TargetError) as refused:
         opened(stand_in(tmp_path, f"err/{name}", "start"), FABRIC)
     assert TOLD[name] in str(refused.value)
 
 
 @pytest.mark.slow
-def test_a_host_that_is_not_let_in_is_told(tmp_path: Path) -> None:
+def test_a_host_that_is_not_let_in_is_told(tmp_path):
     program = tmp_path / "bdevperf"
     program.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo SPDK v24.09.1-pre && exit\n'
@@ -201,7 +199,7 @@ def run_of(path: str, driver: str, killed: int | None = None) -> list[Event]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(nvmf_tgt() is None, reason=LEFT_OUT)
-def test_a_real_target(tmp_path: Path) -> None:
+def test_a_real_target(tmp_path):
     asks = TargetRequest(path="", options={"no_huge": True})
 
     def refused(path: str) -> str:

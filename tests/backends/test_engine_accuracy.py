@@ -79,7 +79,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("qd", [1, 4, 8])
 @needs_idle_cpu(ms=50)
 @pytest.mark.promise("figures.latency")
-def test_a_known_latency_is_reported(qd: int, tmp_path: Path) -> None:
+def test_a_known_latency_is_reported(qd, tmp_path):
     with slow(tmp_path, "5ms") as disk, loop_device(disk, "--direct-io=on") as device:
         began_ns, before = time.monotonic_ns(), Kernel.of(str(device))
         result = run(job(str(device), 600, qd))
@@ -130,7 +130,7 @@ def stand_still(device: Faulty) -> float:
 @needs_faulty
 @needs_idle_cpu(ms=50)
 @pytest.mark.promise("figures.latency")
-def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
+def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path):
     with faulty(tmp_path) as device:
         (*_, result), stall_ms = stalled(device, job(device.path, 2000, 8))
     check_under_way(reads(result), stall_ms, 8)
@@ -140,7 +140,7 @@ def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
 @needs_faulty
 @needs_idle_cpu(ms=50)
 @pytest.mark.promise("figures.open_loop")
-def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path: Path) -> None:
+def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path):
     rate = {"iops": RATE_IOPS, "arrivals": "fixed"}
     with faulty(tmp_path) as device:
         asked = job(device.path, 2000, 1, rate=rate) | {"interval_ns": 5 * MS}
@@ -163,7 +163,7 @@ def resident_kib(pid: int) -> int:
 
 
 @pytest.mark.long
-def test_an_engine_with_short_intervals_does_not_grow() -> None:
+def test_an_engine_with_short_intervals_does_not_grow():
     sizes, last = [], ""
     with running({**zero(4000, qd=32), "interval_ns": MS}) as engine:
         assert engine.stdout
@@ -180,7 +180,7 @@ def test_an_engine_with_short_intervals_does_not_grow() -> None:
     reason="LEFT OUT: rings of 64 threads need locked memory: ulimit -l",
 )
 @pytest.mark.long
-def test_many_threads_with_deep_queues() -> None:
+def test_many_threads_with_deep_queues():
     asked = {**zero(200, qd=512, threads=64), "interval_ns": 10 * MS}
     result = run(asked)
     assert reads(result)["ios"] >= 512 * 64 and reads(result)["errors"] == 0
@@ -192,18 +192,18 @@ def warnings(result: dict[str, Any]) -> str:
 
 
 @needs_idle_cpu(ms=50)
-def test_a_generator_at_its_limit_is_named() -> None:
+def test_a_generator_at_its_limit_is_named():
     assert "the generator, not the drive" in warnings(run(zero(300, qd=32)))
 
 
 @NEEDS_FUSE
 @needs_idle_cpu(ms=50)
-def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
+def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path):
     with slow(tmp_path, "5ms") as disk:
         assert "the generator" not in warnings(run(job(str(disk), 300, 1)))
 
 
-def test_a_core_that_others_use_is_named() -> None:
+def test_a_core_that_others_use_is_named():
     last = max(os.sched_getaffinity(0))
     code = f"import os; os.sched_setaffinity(0, [{last}])\nwhile 1: 0"
     beside = subprocess.Popen([sys.executable, "-c", code])

@@ -30,7 +30,7 @@ FIO = ("--backend", "fio")
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory) -> Path:
     """A file full of data; tests write into it and do not care what it holds."""
     return filled(tmp_path_factory.mktemp("fio") / "a:b c d.bin")
 
@@ -51,7 +51,7 @@ def done(
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
 @needs_idle_cpu(ms=50)
-def test_littles_law(engine: str, data: Path) -> None:
+def test_littles_law(engine, data):
     qd = 1 if engine == "psync" else 16
     _, found = done(job(stream(qd=qd), run_ns=SECOND_NS // 2), data, engine=engine)
     assert found.total.latency and len(found.series) >= 4
@@ -66,7 +66,7 @@ PAUSES = {"each": (1, 1, 1), "groups": (8, 32, 1), "few": (32, 8, 2)}
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PAUSES)
 @needs_idle_cpu(ms=50)
-def test_pauses(name: str, data: Path) -> None:
+def test_pauses(name, data):
     """Of each group's time, what is no pause is its I/O; latencies are those of I/Os."""
     qd, every, threads = PAUSES[name]
     paused = stream(qd=qd, threads=threads, pause_ns=PAUSE_NS, pause_every=every)
@@ -77,7 +77,7 @@ def test_pauses(name: str, data: Path) -> None:
 
 
 @needs_idle_cpu(ms=50)
-def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
+def test_a_pause_does_not_lengthen_the_run(data):
     """Where it does, before 3.34, that is a gap and no surprise: and not a hang."""
     wanted = job(stream(pause_ns=700 * MS_NS), run_ns=SECOND_NS)
     result, _ = done(wanted, data)
@@ -98,7 +98,7 @@ PASSES: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PASSES)
-def test_a_run_by_bytes_moves_just_those(name: str, data: Path) -> None:
+def test_a_run_by_bytes_moves_just_those(name, data):
     fields, limit, expected_mib = PASSES[name]
     sizes = one_size(16384)
     one = stream(**{"read_sizes": sizes, "write_sizes": sizes, "qd": 16} | fields)
@@ -116,9 +116,7 @@ def written(target: Path, mib: int, one: dict[str, Any], **limit: Any) -> list[b
 
 
 @pytest.mark.parametrize("limit", [{"passes": 1}, {"limit_bytes": 4 * MIB}])
-def test_random_draws_anew_however_the_run_ends(
-    limit: dict[str, Any], tmp_path: Path
-) -> None:
+def test_random_draws_anew_however_the_run_ends(limit, tmp_path):
     """As many bytes as there are leave a share of 1/e of the blocks alone."""
     one = stream(read_percent=0, qd=8, region_end_bytes=4 * MIB)
     found = written(tmp_path / "zeros.bin", 4, one, **limit)
@@ -131,19 +129,19 @@ def test_random_draws_anew_however_the_run_ends(
     [{"rate": {"iops": 400}, "threads": 2}, {"rate": {"bytes_per_s": 400 * 4096}},
      {"rate": {"iops": 400}, "read_sizes": split((4096, 50), (8192, 50))}],
 )  # fmt: skip
-def test_a_rate_is_kept(fields: dict[str, Any], data: Path) -> None:
+def test_a_rate_is_kept(fields, data):
     _, found = done(job(stream(qd=4, **fields), run_ns=SECOND_NS // 2), data)
     assert found.total.iops == pytest.approx(400, rel=0.2)
 
 
-def test_the_bytes_of_several_streams_end_the_run(data: Path) -> None:
+def test_the_bytes_of_several_streams_end_the_run(data):
     wanted = job(stream(name="a"), stream(name="b"), limit_bytes=8 * MIB)
     result, found = done(wanted, data)
     assert not result.stopped and found.total.bytes >= 8 * MIB
 
 
 @pytest.mark.long
-def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> None:
+def test_each_stream_has_its_own_time_and_short_ones_a_warning(data):
     """fio counts whole ms; a stream of 4 MiB is done in fewer than one of 200 IOPS."""
     rated = stream(name="a", rate={"iops": 200})
     result, _ = done(job(rated, run_ns=SECOND_NS // 4), data)
@@ -153,7 +151,7 @@ def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> No
     assert told.startswith("fio tells time in whole ms, and measured for ")
 
 
-def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
+def test_a_stream_does_its_io_in_its_part_of_the_run_only(data):
     """Its runtime is its own; fio begins it up to 0.1 s late, and starts it with that.
 
     fio's reports come late too, under load with the I/Os of some ms more; and what was
@@ -178,7 +176,7 @@ def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
 
 
 @pytest.mark.promise("safety.reading")
-def test_a_reading_job_cannot_write(data: Path) -> None:
+def test_a_reading_job_cannot_write(data):
     wanted = job(stream(read_percent=0), read_only=True, run_ns=50 * MS_NS)
     told = events(wanted, None, data)[-1]
     assert isinstance(told, Failure) and told.cause == "read-only"
@@ -187,9 +185,7 @@ def test_a_reading_job_cannot_write(data: Path) -> None:
 STUBBORN = "trap '' TERM INT; while :; do sleep 0.05; done"
 
 
-def test_a_fio_that_hangs_is_given_up(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fio_that_hangs_is_given_up(tmp_path, data, monkeypatch):
     monkeypatch.setattr("ioplan_fio.execution.OVERDUE_S", 0.1)
     monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.3)
     program = stand_in(tmp_path, STUBBORN)
@@ -198,7 +194,7 @@ def test_a_fio_that_hangs_is_given_up(
 
 
 @pytest.mark.long
-def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
+def test_reads_that_come_back_empty_end_the_run(tmp_path):
     """fio counts them as I/Os, by the million, when a drive is gone."""
     path = filled(tmp_path / "shrinking.bin", 4 * MIB)
     target = TargetRequest(path=str(path), folder=str(tmp_path / "session"))
@@ -224,7 +220,7 @@ def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
 
 @needs_root
 @pytest.mark.parametrize("met", ["an error", "reads of no byte"])
-def test_a_device_that_is_gone_has_one_message(met: str, tmp_path: Path) -> None:
+def test_a_device_that_is_gone_has_one_message(met, tmp_path):
     """fio meets the error in the moment before the size is 0, unless it is stopped."""
     file, size_bytes = filled(tmp_path / "disk.bin", 4 * MIB), 4 * MIB
     wanted = job(
@@ -252,9 +248,7 @@ def test_a_device_that_is_gone_has_one_message(met: str, tmp_path: Path) -> None
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("start_bytes", [0, 3 * MIB])
-def test_reads_and_writes_of_a_size_each_are_aligned_to_it(
-    start_bytes: int, tmp_path: Path
-) -> None:
+def test_reads_and_writes_of_a_size_each_are_aligned_to_it(start_bytes, tmp_path):
     """All places of both grids are met, as many as chance leaves, and no other."""
     target, log = tmp_path / "t.bin", tmp_path / "log"
     target.write_bytes(bytes(8 * MIB))
@@ -286,7 +280,7 @@ def test_reads_and_writes_of_a_size_each_are_aligned_to_it(
     assert found["write"] == set(range(start_bytes, 8 * MIB, 64 << 10))
 
 
-def test_a_region_that_begins_between_two_writes_is_cut(tmp_path: Path) -> None:
+def test_a_region_that_begins_between_two_writes_is_cut(tmp_path):
     wanted = job(
         stream(read_percent=50, write_sizes=one_size(64 << 10), region_start_bytes=4096)
     )
@@ -302,7 +296,7 @@ THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     not THP.exists() or "[never]" in THP.read_text(),
     reason="LEFT OUT: this kernel gives no transparent huge pages",
 )
-def test_large_buffers_are_in_huge_pages(data: Path) -> None:
+def test_large_buffers_are_in_huge_pages(data):
     """As those of ioplan's engine are; on some disks that is twice the bandwidth."""
     large = stream(read_sizes=one_size(128 << 10), qd=32)
     drive = FioBackend().open(TargetRequest(path=str(data)))
@@ -318,9 +312,7 @@ def test_large_buffers_are_in_huge_pages(data: Path) -> None:
     assert int(line.split()[1]) >= 32 * 128
 
 
-def test_a_fio_that_starts_late_is_a_true_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fio_that_starts_late_is_a_true_run(tmp_path, monkeypatch):
     """As on a busy machine: that it has begun is told before it has."""
     stand_in(tmp_path, f'sleep 2.5; exec {shutil.which("fio")} "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

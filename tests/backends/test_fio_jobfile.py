@@ -14,7 +14,7 @@ from fio_jobs import NEEDS_FIO, job, one_size, split, stand_in, stream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Check, Golden
+from golden import Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Job
 from ioplan_fio import FioBackend, Settings, job_file
@@ -42,13 +42,13 @@ def shown(wanted: Job) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_job_file(name: str, golden: Check) -> None:
+def test_a_job_file(name, golden):
     golden(FILES, name, shown(Job.model_validate(FILES[name].input)))
 
 
 @pytest.mark.slow
 @NEEDS_FIO
-def test_fio_takes_every_job_file(tmp_path: Path) -> None:
+def test_fio_takes_every_job_file(tmp_path):
     for name, one in FILES.items():
         (tmp_path / f"{name}.fio").write_text(one.expected)
     words = ["fio", "--parse-only", *sorted(tmp_path.iterdir())]
@@ -57,7 +57,7 @@ def test_fio_takes_every_job_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync", "io_uring_cmd"])
-def test_an_engine(engine: str) -> None:
+def test_an_engine(engine):
     wanted = job(stream(qd=4), target="/dev/nvme0n1")
     text = FioBackend().native(wanted, {"engine": engine})
     assert f"ioengine={engine}\n" in text
@@ -70,7 +70,7 @@ GAPS = Golden("fio_gaps")
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_what_differs_by_engine_and_version(name: str, golden: Check) -> None:
+def test_what_differs_by_engine_and_version(name, golden):
     """A flush that blocks, comes again or is left out, a depth that is rounded up, blocks
     that equal parts leave out: what of a newer fio, or of another engine, is no gap."""
     of = GAPS[name].input
@@ -91,9 +91,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("fields", "options", "says"), REFUSED)
-def test_what_a_job_file_cannot_say(
-    fields: dict[str, str], options: dict[str, str], says: str
-) -> None:
+def test_what_a_job_file_cannot_say(fields, options, says):
     with pytest.raises(BackendError, match=says):
         FioBackend().native(job(**fields), options)
 
@@ -107,7 +105,7 @@ def figures(name: str, text: str) -> list[list[int]]:
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=2, max_size=30))
-def test_whole_percents_add_up(weights: list[float]) -> None:
+def test_whole_percents_add_up(weights):
     percents = [weight / sum(weights) * 100 for weight in weights]
     sizes = split(*((4096 * n, p) for n, p in enumerate(percents, 1)))
     wanted = job(stream(read_sizes=sizes, align_bytes=4096))
@@ -122,7 +120,7 @@ def test_whole_percents_add_up(weights: list[float]) -> None:
 
 
 @given(st.floats(0.01, 100))
-def test_a_bell_is_whole_and_even(deviation: float) -> None:
+def test_a_bell_is_whole_and_even(deviation):
     bell = {"kind": "normal", "deviation_percent": deviation}
     text = job_file(job(stream(distribution=bell)), Settings())
     zones = figures("random_distribution", text)
@@ -135,7 +133,7 @@ UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3}
 
 
 @given(st.integers(1, 10**13))
-def test_a_duration_is_never_less_than_asked(time_ns: int) -> None:
+def test_a_duration_is_never_less_than_asked(time_ns):
     text = job_file(job(run_ns=time_ns), Settings())
     found = re.search(r"^runtime=(\d+)(\w+)$", text, re.MULTILINE)
     assert found, text
@@ -154,9 +152,8 @@ def bytes_of(name: str, text: str) -> int:
     pattern=st.sampled_from(["random", "sequential"]), permuted=st.booleans(),
 )  # fmt: skip
 def test_threads_stay_inside_and_apart(
-    start: int, blocks: int, threads: int, size: int, align: int | None, pattern: str,
-    permuted: bool,
-) -> None:  # fmt: skip
+    start, blocks, threads, size, align, pattern, permuted
+):
     end = (start + blocks) * 4096
     one = stream(
         pattern=pattern, threads=threads, align_bytes=align, read_sizes=one_size(size),
@@ -190,23 +187,19 @@ def test_threads_stay_inside_and_apart(
         ("fio-3.33", {"path": "/nowhere/fio"}, "", "/nowhere/fio"),
     ],
 )
-def test_whether_fio_is_there(
-    says: str, more: dict[str, str], version: str, reason: str, tmp_path: Path
-) -> None:
+def test_whether_fio_is_there(says, more, version, reason, tmp_path):
     options = {"path": stand_in(tmp_path, "exit 0", says)} | more
     found = FioBackend().availability(options)
     assert found.usable is bool(version)
     assert found.version == version if version else reason in found.reason
 
 
-def test_no_fio(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_fio(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "not installed" in FioBackend().availability({}).reason
 
 
-def test_a_machine_without_io_uring(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_machine_without_io_uring(monkeypatch, tmp_path):
     options, reason = {"path": program("3.33")}, "io_uring is disabled by kernel"
     monkeypatch.setattr("ioplan_fio.backend.io_uring_fault", lambda: reason)
     found = FioBackend().availability(options)

@@ -53,7 +53,7 @@ class Recording(Struct, frozen=True):
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Path:
+def target(tmp_path) -> Path:
     path = tmp_path / "target.bin"
     path.write_bytes(bytes(1 << 20))
     return path
@@ -103,9 +103,7 @@ def altered(out: str, pattern: str, new: str, count: int = 0) -> str:
 
 
 @pytest.mark.parametrize("name", ["streams", "mixed"])
-def test_the_figures_are_fios_and_the_intervals_add_up_to_them(
-    name: str, tmp_path: Path, target: Path
-) -> None:
+def test_the_figures_are_fios_and_the_intervals_add_up_to_them(name, tmp_path, target):
     found = played(tmp_path, target, name)
     assert isinstance(found[0], Started) and found[0].mode == "io_uring"
     result = measured(found)
@@ -149,7 +147,7 @@ def in_fios(histogram: Histogram) -> Counter[int]:
     return found
 
 
-def test_of_one_thread_the_deviation_is_fios(tmp_path: Path, target: Path) -> None:
+def test_of_one_thread_the_deviation_is_fios(tmp_path, target):
     result = measured(played(tmp_path, target, "mixed"))
     said = last_document(Recording.of("mixed").out)["jobs"]
     assert isinstance(said, list)
@@ -162,8 +160,8 @@ def test_of_one_thread_the_deviation_is_fios(tmp_path: Path, target: Path) -> No
 
 
 def test_the_threads_of_a_stream_are_one_and_the_warm_up_is_not_counted(
-    tmp_path: Path, target: Path
-) -> None:
+    tmp_path, target
+):
     found = played(tmp_path, target, "streams")
     warm = [e for e in found if isinstance(e, Progress) and e.warmup]
     assert warm and found.index(warm[-1]) < len(warm) + 1
@@ -181,9 +179,7 @@ def test_the_threads_of_a_stream_are_one_and_the_warm_up_is_not_counted(
     assert 0 < result.cpu_percent < 100
 
 
-def test_threads_that_measured_for_other_times_are_told(
-    tmp_path: Path, target: Path
-) -> None:
+def test_threads_that_measured_for_other_times_are_told(tmp_path, target):
     out = altered(
         Recording.of("streams").out,
         r'"job_runtime" : (39|40)\d',
@@ -197,7 +193,7 @@ def test_threads_that_measured_for_other_times_are_told(
     assert played(tmp_path, target, "streams")[-1].warnings == ()
 
 
-def test_text_before_the_documents_is_no_harm(tmp_path: Path, target: Path) -> None:
+def test_text_before_the_documents_is_no_harm(tmp_path, target):
     assert Recording.of("depth").out.startswith("note: both iodepth")
     assert isinstance(played(tmp_path, target, "depth")[-1], Result)
 
@@ -205,18 +201,14 @@ def test_text_before_the_documents_is_no_harm(tmp_path: Path, target: Path) -> N
 @pytest.mark.parametrize(
     "text", ["fio: a message\n", "note: {\n", "\n\n", "}\n", "{]\n"]
 )
-def test_text_between_the_documents_is_no_harm(
-    text: str, tmp_path: Path, target: Path
-) -> None:
+def test_text_between_the_documents_is_no_harm(text, tmp_path, target):
     out = text + Recording.of("mixed").out.replace("\n}\n", "\n}\n" + text)
     found = played(tmp_path, target, "mixed", out=out)
     assert isinstance(found[-1], Result)
     assert found[-1] == played(tmp_path, target, "mixed")[-1]
 
 
-def test_a_run_that_is_stopped_gives_what_was_done(
-    tmp_path: Path, target: Path
-) -> None:
+def test_a_run_that_is_stopped_gives_what_was_done(tmp_path, target):
     last = played(tmp_path, target, "stopped")[-1]
     assert isinstance(last, Result) and last.stopped
     assert last.streams[0].directions["read"].ios > 50
@@ -228,8 +220,8 @@ def test_a_run_that_is_stopped_gives_what_was_done(
 )
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_first_error_ends_the_run_whatever_the_exit_code(
-    number: int, cause: str, code: int, tmp_path: Path, target: Path
-) -> None:
+    number, cause, code, tmp_path, target
+):
     out = altered(
         Recording.of("ended-psync").out, r'"error" : 5', f'"error" : {number}'
     )
@@ -241,16 +233,14 @@ def test_the_first_error_ends_the_run_whatever_the_exit_code(
     assert any(isinstance(event, Progress) for event in found)
 
 
-def test_a_death(tmp_path: Path, target: Path) -> None:
+def test_a_death(tmp_path, target):
     program = stand_in(tmp_path, "kill -9 $$")
     told = failure(events(Recording.of("mixed").job, program, target))
     assert told.cause == "backend-died" and "signal 9" in told.message
 
 
 @pytest.mark.parametrize("flood", ["yes $(printf %01000d)", "tr '\\0' x < /dev/zero"])
-def test_a_flood_without_a_result(
-    flood: str, tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flood_without_a_result(flood, tmp_path, target, monkeypatch):
     """However long a busy machine takes to read it."""
     monkeypatch.setattr("ioplan_fio.execution.OVERDUE_S", inf)
     told = failure(events(Recording.of("mixed").job, stand_in(tmp_path, flood), target))
@@ -262,7 +252,7 @@ SPOILT = Golden("fio_spoilt")
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_what_is_spoilt_is_a_failure(name: str, tmp_path: Path, target: Path) -> None:
+def test_what_is_spoilt_is_a_failure(name, tmp_path, target):
     """A part of the output replaced, cut off, or all of it; or another exit code."""
     how, expected = dict(SPOILT[name].input), SPOILT[name].expected
     recording = how.pop("recording")
@@ -296,7 +286,7 @@ def reads(*counters: tuple[int, int]) -> bool:
     return found.found
 
 
-def test_bytes_older_than_latencies_are_no_dead_drive() -> None:
+def test_bytes_older_than_latencies_are_no_dead_drive():
     """fio reads its counters one after the other while its threads go on."""
     assert not reads((0, 0), (5000, 0), (9000, 36_000_000))
     assert not reads((1000, 4_096_000), (5000, 4_096_000))
@@ -305,7 +295,7 @@ def test_bytes_older_than_latencies_are_no_dead_drive() -> None:
 
 @settings(max_examples=40)
 @given(st.data())
-def test_whatever_is_printed_ends_in_an_event(data: st.DataObject) -> None:
+def test_whatever_is_printed_ends_in_an_event(data):
     """Spoilt anywhere, a recording is never an exception."""
     from ioplan_fio.document import GarbledError, Splitter
     from ioplan_fio.faults import run_failure, thread_mismatch
@@ -343,7 +333,7 @@ def fio_bins(values_ns: list[int]) -> Counter[int]:
 
 
 @given(st.lists(st.integers(0, LAST_EDGE_NS - 1), min_size=1, max_size=300))
-def test_fios_buckets_keep_every_count_and_its_place(values_ns: list[int]) -> None:
+def test_fios_buckets_keep_every_count_and_its_place(values_ns):
     fio = fio_bins(values_ns)
     low, high = min(values_ns), max(values_ns)
     bins = to_bins(fio, low, high, sum(values_ns))
@@ -366,9 +356,7 @@ def test_fios_buckets_keep_every_count_and_its_place(values_ns: list[int]) -> No
     st.lists(st.integers(0, LAST_EDGE_NS), max_size=100),
     st.lists(st.integers(LAST_EDGE_NS, 1 << 40), min_size=1, max_size=50),
 )
-def test_latencies_beyond_fios_last_bucket_keep_their_mean(
-    within_ns: list[int], beyond_ns: list[int]
-) -> None:
+def test_latencies_beyond_fios_last_bucket_keep_their_mean(within_ns, beyond_ns):
     """A stall of 25 s at QD 32 is 32 I/Os in a bucket that is called 17 s."""
     values_ns = within_ns + beyond_ns
     fio, low, high = fio_bins(values_ns), min(values_ns), max(values_ns)
@@ -435,9 +423,7 @@ def documents(values_ns: list[int], told: list[Seen]) -> Iterator[LiveReport]:
 
 
 @given(torn())
-def test_documents_whose_figures_are_of_different_moments(
-    drawn: tuple[list[int], list[Seen]],
-) -> None:
+def test_documents_whose_figures_are_of_different_moments(drawn):
     """fio's status thread takes no lock: a bucket may be newer than the maximum."""
     values_ns, told = drawn
     run = Recording.of("mixed").job.model_copy(
@@ -473,7 +459,7 @@ def test_documents_whose_figures_are_of_different_moments(
     assert min(one.min_ns for one in own) == pytest.approx(min(values_ns), rel=0.01)
 
 
-def test_a_run_in_which_nothing_was_done(tmp_path: Path, target: Path) -> None:
+def test_a_run_in_which_nothing_was_done(tmp_path, target):
     """A rate so low that no I/O fell due."""
     out = Recording.of("missing").out
     last = played(tmp_path, target, "missing", out=out, said="", code=0)[-1]

@@ -25,15 +25,13 @@ test "Short" { after filled run random 4KiB 50/50, qd 8 for 100ms }
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
+def scratch(tmp_path) -> Path:
     return tmp_path / "scratch.bin"
 
 
 @pytest.mark.long
 @pytest.mark.promise("figures.little")
-def test_littles_law_holds_on_a_real_file(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
+def test_littles_law_holds_on_a_real_file(tmp_path, scratch, store_path):
     text = 'test "L" { run random 4KiB 100/0 for 500ms vary qd in 4, 16, 64 }'
     done = ioplan(
         "run", plan_file(tmp_path, text), "--target", scratch, "--create", "64MiB",
@@ -47,8 +45,8 @@ def test_littles_law_holds_on_a_real_file(
 
 @pytest.mark.long
 def test_without_io_uring_it_says_so_and_goes_on(
-    tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, scratch, store_path, monkeypatch
+):
     monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     path = plan_file(tmp_path, SHORT)
     done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
@@ -65,7 +63,7 @@ def test_without_io_uring_it_says_so_and_goes_on(
     not Path("/dev/shm").is_dir(), reason="LEFT OUT: there is no /dev/shm here"
 )
 @pytest.mark.promise("figures.direct")
-def test_a_file_in_memory_is_refused(tmp_path: Path, store_path: Path) -> None:
+def test_a_file_in_memory_is_refused(tmp_path, store_path):
     plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 1MiB }')
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         target = f"{folder}/scratch.bin"
@@ -74,9 +72,7 @@ def test_a_file_in_memory_is_refused(tmp_path: Path, store_path: Path) -> None:
     assert [line["kind"] for line in done.of("error")] == ["no-direct-io"]
 
 
-def test_the_ways_to_reach_a_drive_are_the_labs(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
+def test_the_ways_to_reach_a_drive_are_the_labs(tmp_path, scratch, store_path):
     path = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 1MiB }')
     words = ["run", path, "--target", scratch, "--create", "1MiB"]
     on = [*words, "--backend", "io_uring", "--option"]
@@ -87,9 +83,7 @@ def test_the_ways_to_reach_a_drive_are_the_labs(
     assert done.code == 3 and "no whole NVMe namespace" in done.err + done.out
 
 
-def test_what_a_way_cannot_do_is_refused_before_the_run(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
+def test_what_a_way_cannot_do_is_refused_before_the_run(tmp_path, scratch, store_path):
     text = 'test "W" { run random 4KiB 0/100, sync every 4 for 1MiB }'
     words = ["run", plan_file(tmp_path, text), "--target", scratch, "--create", "1MiB"]
     done = ioplan(*words, "--backend", "io_uring", "--option", "polled=true")
@@ -98,7 +92,7 @@ def test_what_a_way_cannot_do_is_refused_before_the_run(
 
 
 @needs_root
-def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path: Path) -> None:
+def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path):
     small, target = tmp_path / "small", tmp_path / "target.bin"
     sparse(target, GIB)
     sizes = [{"size_bytes": 4096, "percent": 100}]

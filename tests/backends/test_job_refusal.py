@@ -44,13 +44,11 @@ def cause(asked: Job) -> str | None:
         ({"run_ns": None, "passes": 0.5}, None),
     ],
 )
-def test_a_job_has_streams_and_an_end(
-    fields: dict[str, Any], expected: str | None
-) -> None:
+def test_a_job_has_streams_and_an_end(fields, expected):
     assert cause(of_stream().model_copy(update=fields)) == expected
 
 
-def test_who_writes_may_write() -> None:
+def test_who_writes_may_write():
     writing = of_stream(read_percent=0)
     assert cause(writing) is None
     assert cause(writing.model_copy(update={"read_only": True})) == "bad-job"
@@ -75,5 +73,5 @@ def test_who_writes_may_write() -> None:
         (region(0, 8 * KIB) | {"threads": 2, "pattern": "sequential"}, None),
     ],
 )
-def test_each_io_has_its_place(fields: dict[str, Any], expected: str | None) -> None:
+def test_each_io_has_its_place(fields, expected):
     assert cause(of_stream(**fields)) == expected

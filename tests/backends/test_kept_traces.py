@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return tmp_path / "kept"
 
 
@@ -37,7 +37,7 @@ def kept(folder: Path, number: int = 1) -> Prepared:
     return Prepared.open(folder / f"run-{number:04}.iotrace")
 
 
-def test_all_that_a_run_did_is_in_it(folder: Path, store_path: Path) -> None:
+def test_all_that_a_run_did_is_in_it(folder, store_path):
     """Counts by direction and bytes as the result says, in a part of the target."""
     text = """workload both {
       a = random 4KiB 70/30, threads 2, qd 4 each, sync every 16, region 0%..50%
@@ -68,7 +68,7 @@ def test_all_that_a_run_did_is_in_it(folder: Path, store_path: Path) -> None:
     assert trace.header.span_ns < 350e6  # the warm-up is not in it
 
 
-def test_a_replay_that_is_kept_is_the_trace(folder: Path, store_path: Path) -> None:
+def test_a_replay_that_is_kept_is_the_trace(folder, store_path):
     """Each I/O with the time that it was intended for, to the nanosecond."""
     rng = np.random.default_rng(1)
     rows = np.zeros(2000, DTYPE)
@@ -86,9 +86,7 @@ def test_a_replay_that_is_kept_is_the_trace(folder: Path, store_path: Path) -> N
 
 
 @pytest.mark.parametrize("mode", ["io_uring", "sync"])
-def test_it_says_how_long_each_took(
-    folder: Path, mode: str, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_says_how_long_each_took(folder, mode, store_path, monkeypatch):
     """The mean is that of the result; and the trace can be replayed after completion."""
     text = 'test "T" { run random 4KiB 70/30, threads 2, qd 4 each, 1 pass }'
     if mode == "sync":
@@ -120,9 +118,7 @@ def cpu_of_engines_s() -> float:
 
 @pytest.mark.parametrize("variation", [0.5, 1.33])
 @pytest.mark.long
-def test_intended_starts_have_gamma_gaps(
-    variation: float, folder: Path, store_path: Path
-) -> None:
+def test_intended_starts_have_gamma_gaps(variation, folder, store_path):
     """Of several threads together; and the same in the next run, as of one seed."""
     text = f"""test "T" {{
       run random 4KiB 100/0, threads 3, qd 8 each, rate 8_000 iops total gamma {variation}
@@ -150,7 +146,7 @@ def whole(ios: Ios) -> Floats:
     return ios["time_ns"][ios["time_ns"] <= min(last)].astype(np.float64)
 
 
-def test_a_folder_that_cannot_be_made(folder: Path, store_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(folder, store_path):
     folder.write_text("a file")
     done = run('test "T" { run random 4KiB 100/0 for 1MiB }', folder)
     assert done.code != 0 and f"no traces in {folder}" in done.out + done.err
@@ -158,7 +154,7 @@ def test_a_folder_that_cannot_be_made(folder: Path, store_path: Path) -> None:
 
 
 @needs_root
-def test_a_trace_that_is_not_whole_is_none(folder: Path, store_path: Path) -> None:
+def test_a_trace_that_is_not_whole_is_none(folder, store_path):
     """The disk is full: the run has failed, and says why; nothing is left."""
     with tmpfs(folder, "64k"):
         text = 'test "T" { run random 4KiB 100/0, qd 4, 3 passes }'
@@ -168,7 +164,7 @@ def test_a_trace_that_is_not_whole_is_none(folder: Path, store_path: Path) -> No
         assert list(folder.iterdir()) == []
 
 
-def test_several_targets_are_no_trace(folder: Path, store_path: Path) -> None:
+def test_several_targets_are_no_trace(folder, store_path):
     text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 1MiB }'
     done = run(text, folder, "--target", str(folder.parent / "other.bin"))
     assert done.code != 0 and "one trace is of one target" in done.out + done.err

@@ -62,7 +62,7 @@ def events_of(backend: ProcessBackend, folder: Path) -> list[Event]:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("liar", LIARS)
-def test_a_liar_gets_one_clear_error(liar: str, tmp_path: Path) -> None:
+def test_a_liar_gets_one_clear_error(liar, tmp_path):
     *others, last = events_of(ShellBackend(LIARS[liar].input), tmp_path)
     assert isinstance(last, Failure), last
     expected = LIARS[liar].expected
@@ -78,21 +78,19 @@ def test_a_liar_gets_one_clear_error(liar: str, tmp_path: Path) -> None:
         ('"reason":"no io_uring here"', {"mode": "x", "reason": "no io_uring here"}),
     ],
 )
-def test_the_first_event_is_read_whole(
-    fields: str, started: dict[str, Any], tmp_path: Path
-) -> None:
+def test_the_first_event_is_read_whole(fields, started, tmp_path):
     begun = START.replace("}'", f",{fields}}}'")
     first, *_ = events_of(ShellBackend(begun + RESULT), tmp_path)
     assert first == Started(protocol=PROTOCOL, **started)
 
 
-def test_its_own_failure_is_the_end(tmp_path: Path) -> None:
+def test_its_own_failure_is_the_end(tmp_path):
     failure = '{"event":"failure","cause":"open","message":"no such lake"}'
     (last,) = events_of(ShellBackend(f"echo '{failure}'; exit 1"), tmp_path)
     assert last == Failure(cause="open", message="no such lake")
 
 
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+def test_a_program_that_is_not_there(tmp_path):
     class Missing(ProcessBackend):
         def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
             return ["ioplan-is-not-there"]
@@ -127,13 +125,13 @@ def engine_says(line: str) -> tuple[int, list[dict[str, Any]]]:
         ("{}", "has no end"),
     ],
 )
-def test_the_engine_refuses_such_a_job(line: str, said: str) -> None:
+def test_the_engine_refuses_such_a_job(line, said):
     code, (event,) = engine_says(line)
     assert (code, event["event"], event["cause"]) == (1, "failure", "bad-job")
     assert said in event["message"], event
 
 
-def test_a_job_names_its_protocol(tmp_path: Path) -> None:
+def test_a_job_names_its_protocol(tmp_path):
     failure = """printf '%s' "$job" >{}; echo '{{"event":"failure","cause":"open","message":""}}'"""
     told = tmp_path / "told"
     events_of(ShellBackend(failure.format(told)), tmp_path)
@@ -142,7 +140,7 @@ def test_a_job_names_its_protocol(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory) -> Path:
     """A folder with the example's package, and its program."""
     folder = installed("process_backend", tmp_path_factory)
     program, source = folder / "ioplan-pthreads", EXAMPLE / "pthreads.c"
@@ -153,7 +151,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 @NEEDS_CC
-def test_the_example_conforms(site: Path, tmp_path: Path) -> None:
+def test_the_example_conforms(site, tmp_path):
     names = ("test_pthreads.py", "pthreads.c", "json.h")
     conforms(site, tmp_path, *(EXAMPLE / name for name in names))
 
@@ -172,12 +170,12 @@ test "Mixed" { after filled run random 4KiB 70/30, qd 8 for 300ms }
 
 
 @pytest.fixture(scope="module")
-def nbd_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def nbd_site(tmp_path_factory) -> Path:
     return installed("nbd_backend", tmp_path_factory)
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+def server(tmp_path) -> Iterator[str]:
     """The URI of a server with 8 MiB in memory."""
     path, ready = tmp_path / "s.sock", tmp_path / "ready"
     command = ["nbdkit", "--foreground", "--exit-with-parent", "--pidfile", ready]
@@ -191,7 +189,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.long
 @NEEDS_NBDKIT
-def test_a_plan_runs_on_a_server(nbd_site: Path, server: str, tmp_path: Path) -> None:
+def test_a_plan_runs_on_a_server(nbd_site, server, tmp_path):
     plan = tmp_path / "p.ioplan"
     plan.write_text(PLAN)
     arguments = ["run", plan, "--backend", "nbd", "--target", server, "--json"]
@@ -216,9 +214,7 @@ def test_a_plan_runs_on_a_server(nbd_site: Path, server: str, tmp_path: Path) ->
         ("nbd://127.0.0.1:1/", "refused"),
     ],
 )
-def test_a_uri_that_leads_nowhere(
-    uri: str, said: str, nbd_site: Path, tmp_path: Path
-) -> None:
+def test_a_uri_that_leads_nowhere(uri, said, nbd_site, tmp_path):
     plan = tmp_path / "p.ioplan"
     plan.write_text('test "R" { run random 4KiB 100/0 for 1s }')
     arguments = ["--backend", "nbd", "--target", uri, "--store", tmp_path / "r.db"]
@@ -228,5 +224,5 @@ def test_a_uri_that_leads_nowhere(
 
 @pytest.mark.long
 @NEEDS_NBDKIT
-def test_it_conforms(nbd_site: Path, tmp_path: Path) -> None:
+def test_it_conforms(nbd_site, tmp_path):
     conforms(nbd_site, tmp_path, NBD / "test_nbd.py")

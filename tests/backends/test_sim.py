@@ -64,20 +64,20 @@ def run(on: Bench, *streams: Any, **limits: Any) -> Result:
 
 
 @pytest.mark.promise("figures.simulated")
-def test_same_seed_same_figures() -> None:
+def test_same_seed_same_figures():
     limits = {"run_ns": SECOND_NS}
     assert drive().run(MIX, **limits) == drive().run(MIX, **limits)
     assert drive().run(MIX, **limits, seed=2) != drive().run(MIX, **limits)
 
 
-def test_a_read_of_nothing_is_fast() -> None:
+def test_a_read_of_nothing_is_fast():
     """The trap of a new drive: what was never written need not be read."""
     assert drive().latency_ns(stream()) < 15_000
     assert filled().latency_ns(stream()) > 60_000
 
 
 @pytest.mark.long
-def test_steady_state_does_not_depend_on_the_length_of_intervals() -> None:
+def test_steady_state_does_not_depend_on_the_length_of_intervals():
     second, minute = (
         drive(16).iops(WRITES, run_ns=200 * SECOND_NS, interval_ns=n * SECOND_NS)
         for n in (1, 60)
@@ -85,7 +85,7 @@ def test_steady_state_does_not_depend_on_the_length_of_intervals() -> None:
     assert minute == pytest.approx(second, rel=0.03)
 
 
-def test_a_drive_recovers_while_it_only_reads_and_a_purge_makes_it_new() -> None:
+def test_a_drive_recovers_while_it_only_reads_and_a_purge_makes_it_new():
     on, short = aged(), {"run_ns": SECOND_NS // 10}
     steady = on.iops(WRITES, **short)
     on.run(stream(), run_ns=60 * SECOND_NS)
@@ -99,13 +99,13 @@ def test_a_drive_recovers_while_it_only_reads_and_a_purge_makes_it_new() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slow", [{"write_sizes": size(512)}, {"align_bytes": 512}])
-def test_partial_pages_cost(slow: dict[str, Any]) -> None:
+def test_partial_pages_cost(slow):
     """Behind the buffer: the dies read before they program."""
     partial = WRITES.model_copy(update=slow)
     assert aged().iops(partial) < 0.9 * aged().iops(WRITES)
 
 
-def test_equal_streams_share_the_drive_equally() -> None:
+def test_equal_streams_share_the_drive_equally():
     result = run(filled(), stream(name="a", qd=128), stream(name="b", qd=128))
     assert iops(result, 0) == pytest.approx(iops(result, 1), rel=0.01)
     assert iops(result, 0) == pytest.approx(300_000, rel=0.02)
@@ -115,7 +115,7 @@ def test_equal_streams_share_the_drive_equally() -> None:
 @pytest.mark.parametrize(
     "rate", [{"iops": 5000.5}, {"bytes_per_s": 5000.5 * 4096}], ids=["iops", "bytes"]
 )
-def test_a_rate_is_kept(rate: dict[str, float], arrivals: Any) -> None:
+def test_a_rate_is_kept(rate, arrivals):
     asked = stream(qd=8, rate=Rate(**rate, arrivals=arrivals, gap_variation=0.5))
     result = run(filled(), asked, run_ns=10 * SECOND_NS)
     slack = 1 if arrivals == "fixed" else 5 * 50_005**0.5
@@ -125,7 +125,7 @@ def test_a_rate_is_kept(rate: dict[str, float], arrivals: Any) -> None:
     assert result.streams[0].backlog_ios <= 8
 
 
-def test_an_overload_grows_the_backlog_and_the_latency() -> None:
+def test_an_overload_grows_the_backlog_and_the_latency():
     able = drive().iops(stream(qd=8))
     asked = stream(qd=8, rate=Rate(iops=2 * able))
     result, series = drive().run(asked, run_ns=10 * SECOND_NS)
@@ -138,7 +138,7 @@ def test_an_overload_grows_the_backlog_and_the_latency() -> None:
     assert series[-1].streams[0].backlog_ios == backlog
 
 
-def test_sums_beyond_64_bits_are_right() -> None:
+def test_sums_beyond_64_bits_are_right():
     asked = stream(rate=Rate(iops=1e6))
     result = run(drive(), asked, run_ns=8 * 3600 * SECOND_NS, interval_ns=10**12)
     (one,) = counts(result)
@@ -146,21 +146,21 @@ def test_sums_beyond_64_bits_are_right() -> None:
     assert Histogram.of(one.bins).mean_ns() == pytest.approx(mean_ns(result), rel=0.005)
 
 
-def test_a_rated_stream_leaves_the_rest_to_others() -> None:
+def test_a_rated_stream_leaves_the_rest_to_others():
     # Below its fair share, 64 of 320 outstanding I/Os or 120,000 IOPS.
     result = run(filled(), stream(qd=64, rate=Rate(iops=50_000)), stream(qd=256))
     assert iops(result, 0) == pytest.approx(50_000, rel=0.001)
     assert iops(result, 1) == pytest.approx(550_000, rel=0.03)
 
 
-def test_the_first_limit_ends_the_run() -> None:
+def test_the_first_limit_ends_the_run():
     result = run(drive(), WRITES, run_ns=SECOND_NS // 4, limit_bytes=GIB, passes=1)
     assert result.run_ns == SECOND_NS // 4
     result = run(drive(), WRITES, run_ns=SECOND_NS * 9, limit_bytes=GIB, passes=1)
     assert moved_bytes(result) == GIB and result.run_ns < SECOND_NS
 
 
-def test_what_goes_on_is_read_from_the_page_that_was_read_before() -> None:
+def test_what_goes_on_is_read_from_the_page_that_was_read_before():
     """Reads that begin where the last one ended are cheap, in proportion."""
     on = drive(8)
     on.run(FILL, passes=1)
@@ -172,7 +172,7 @@ def test_what_goes_on_is_read_from_the_page_that_was_read_before() -> None:
     assert means[1] == pytest.approx(half, rel=0.15)
 
 
-def test_a_write_with_fua_takes_until_it_is_durable() -> None:
+def test_a_write_with_fua_takes_until_it_is_durable():
     """Little's law: as many are outstanding as there are threads."""
     plain = WRITES.model_copy(update={"fua": True, "threads": 4, "qd": 1})
     result = run(drive(), plain)
@@ -192,7 +192,7 @@ def of(result: Result, direction: Any) -> float:
 
 
 @pytest.mark.parametrize("every", [1, 4, 32, 2_000_000])
-def test_a_commit_is_its_writes_and_the_flush(every: int) -> None:
+def test_a_commit_is_its_writes_and_the_flush(every):
     """Of one I/O at a time; of the last there are more writes than a batch has."""
     length_ns = SECOND_NS if every < 1000 else 200 * SECOND_NS
     result = run(drive(), stream(**LOG, qd=1, sync_every=every), run_ns=length_ns)
@@ -209,13 +209,13 @@ def test_a_commit_is_its_writes_and_the_flush(every: int) -> None:
         assert found[direction].bytes == 0
 
 
-def test_a_commit_of_a_rate_waits_for_its_writes() -> None:
+def test_a_commit_of_a_rate_waits_for_its_writes():
     log = stream(**LOG, qd=8, sync_every=10, rate=Rate(iops=1000))
     result = run(drive(), log, run_ns=10 * SECOND_NS)
     assert of(result, "commit") == pytest.approx(9 * 10**6, rel=0.02)
 
 
-def test_the_intervals_add_up_to_the_commits() -> None:
+def test_the_intervals_add_up_to_the_commits():
     """A stream that only reads has none."""
     result, series = drive().run(stream(**LOG, sync_every=3), run_ns=3 * SECOND_NS)
     for direction in ("flush", "commit"):

@@ -48,23 +48,21 @@ def written(folder: Path, text: str) -> str:
         ("capacity = '1TB", "is not TOML"),
     ],
 )
-def test_a_wrong_drive_file_is_told_at_its_key(
-    text: str, message: str, tmp_path: Path
-) -> None:
+def test_a_wrong_drive_file_is_told_at_its_key(text, message, tmp_path):
     path = written(tmp_path, text)
     with pytest.raises(BackendError) as refused:
         opened(path)
     assert message in str(refused.value) and path in str(refused.value)
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
     path = written(tmp_path, "x = 1\n[flash]\nread = 1\n[host]\ny = 2")
     with pytest.raises(BackendError) as refused:
         opened(path)
     assert all(key in str(refused.value) for key in ("x:", "flash.read:", "host.y:"))
 
 
-def test_an_option_that_is_not_there_is_refused() -> None:
+def test_an_option_that_is_not_there_is_refused():
     with pytest.raises(BackendError, match="did you mean 'drive'"):
         SimBackend().open(TargetRequest(options={"drivee": "x.toml"}))
     with pytest.raises(BackendError, match=r"cannot read the drive nowhere.toml"):
@@ -73,7 +71,7 @@ def test_an_option_that_is_not_there_is_refused() -> None:
         SimBackend().open(TargetRequest(create_bytes=1000))
 
 
-def test_a_file_says_how_large_the_drive_is_unless_the_call_does() -> None:
+def test_a_file_says_how_large_the_drive_is_unless_the_call_does():
     client = str(DRIVES / "client.toml")
     assert opened(client).facts.capacity_bytes == 512 * 10**9
     assert opened(client).facts.identity["model"] == "client"
@@ -91,14 +89,14 @@ def prepared(name: str, passes: float = 1) -> Bench:
     return bench
 
 
-def test_latency_is_flat_to_a_depth_of_32_and_rises_at_128() -> None:
+def test_latency_is_flat_to_a_depth_of_32_and_rises_at_128():
     bench = prepared("datacentre")
     at = {qd: bench.latency_ns(stream(qd=qd)) for qd in (1, 32, 128)}
     assert at[32] < 1.15 * at[1]
     assert at[128] > 2.5 * at[1]
 
 
-def test_a_drive_that_writes_in_place_saturates_at_4_and_has_no_cliff() -> None:
+def test_a_drive_that_writes_in_place_saturates_at_4_and_has_no_cliff():
     bench = prepared("crosspoint")
     at = {qd: bench.iops(stream(qd=qd)) for qd in (1, 4, 64)}
     assert at[4] > 0.9 * at[64] and at[4] > 3.5 * at[1]
@@ -108,14 +106,14 @@ def test_a_drive_that_writes_in_place_saturates_at_4_and_has_no_cliff() -> None:
     assert bench.iops(WRITES) == pytest.approx(first, rel=0.02)
 
 
-def test_a_mix_is_slower_than_reads_and_than_writes() -> None:
+def test_a_mix_is_slower_than_reads_and_than_writes():
     bench = prepared("client", passes=0.15)
     region = {"region": Region(end_percent=15), "qd": 32}
     speed = {p: bench.iops(stream(read_percent=p, **region)) for p in (100, 70, 0)}
     assert speed[70] < 0.75 * min(speed[100], speed[0])
 
 
-def test_the_cache_fills_and_is_emptied_at_rest() -> None:
+def test_the_cache_fills_and_is_emptied_at_rest():
     bench = Bench.of("client")
     write = FILL.model_copy(update={"qd": 64})
     fast = bench.iops(write)
@@ -147,7 +145,7 @@ def small() -> Bench:
     [(Pareto(h=0.2), 0.2), (Zipf(theta=1.0), 0.2), (Normal(deviation_percent=5), 0.1)],
     ids=lambda one: getattr(one, "kind", ""),
 )
-def test_draws_fall_as_the_distribution_says(distribution: Any, share: float) -> None:
+def test_draws_fall_as_the_distribution_says(distribution, share):
     """Of few writes over a new drive, as many pages are stored as draws hit."""
     bench = Bench(DriveSpec(), 256 << 20)
     count = (256 << 20) // 4096
@@ -164,14 +162,14 @@ def hit_share(distribution: Any, pages: int) -> float:
     return float(np.mean(1 - np.exp(-pages * popularity(distribution, pages))))
 
 
-def test_trims_leave_what_they_should() -> None:
+def test_trims_leave_what_they_should():
     bench = small()
     trim = stream(128 << 10, pattern="sequential", trim_percent=100, **HALF)
     result, _ = bench.run(trim, passes=1)
     assert result.facts["mapped_share"] == pytest.approx(0.5, abs=0.01)
 
 
-def test_reads_in_order_suffer_from_writes_at_random() -> None:
+def test_reads_in_order_suffer_from_writes_at_random():
     """Four pages in one of the flash are read at once, scattered ones are not."""
     few_dies = DriveSpec(flash=FlashSpec(dies=16))
     bench, read = Bench(few_dies, GIB), stream(128 << 10, pattern="sequential", qd=16)
@@ -192,7 +190,7 @@ def state(bench: Bench) -> tuple[object, ...]:
     return tuple(facts[name] for name in STATE)
 
 
-def test_the_state_tells_preparations_apart() -> None:
+def test_the_state_tells_preparations_apart():
     one, same, other = (small.__wrapped__() for _ in range(3))  # each by itself
     assert state(one) == state(same)
     one.run(WRITES, run_ns=SECOND_NS)
@@ -200,16 +198,14 @@ def test_the_state_tells_preparations_apart() -> None:
     assert state(one) == state(same) != state(other)
 
 
-def test_reading_leaves_the_state_and_results_say_it() -> None:
+def test_reading_leaves_the_state_and_results_say_it():
     bench = small()
     before = state(bench)
     result, _ = bench.run(stream(qd=8))
     assert state(bench) == before == tuple(result.facts[name] for name in STATE)
 
 
-def test_a_run_tells_the_state_that_it_began_in(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_run_tells_the_state_that_it_began_in(tmp_path, store_path):
     plan = tmp_path / "p.ioplan"
     plan.write_text(
         'plan "P"\nprecondition filled { purge write sequential 128KiB, qd 8, 1 pass }\n'
@@ -239,7 +235,7 @@ test "R" { run random 4KiB 100/0 for 1min  idle 5s }
 
 
 @pytest.mark.long
-def test_a_rehearsal_says_what_a_plan_takes(tmp_path: Path) -> None:
+def test_a_rehearsal_says_what_a_plan_takes(tmp_path):
     plan = tmp_path / "p.ioplan"
     plan.write_text(PLAN)
     sim = DRIVES / "datacentre.toml"
@@ -260,7 +256,7 @@ def test_a_rehearsal_says_what_a_plan_takes(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_sim_chooses_backend_and_drive(tmp_path: Path, store_path: Path) -> None:
+def test_sim_chooses_backend_and_drive(tmp_path, store_path):
     plan = tmp_path / "p.ioplan"
     plan.write_text('plan "P"\ntest "T" { run random 4KiB 100/0 for 1s }\n')
     sim = DRIVES / "crosspoint.toml"
@@ -271,7 +267,7 @@ def test_sim_chooses_backend_and_drive(tmp_path: Path, store_path: Path) -> None
     assert wrong.code == 2 and "--sim is for the backend sim, not fio" in wrong.err
 
 
-def test_less_than_a_nanosecond_is_a_latency() -> None:
+def test_less_than_a_nanosecond_is_a_latency():
     """In the histogram's first bucket, of a drive that has nothing to read."""
     host = HostSpec(overhead="0s", commands="1_000_000_000 iops", bandwidth="1000TB/s")
     result, _ = Bench(DriveSpec(host=host), GIB).run(stream())

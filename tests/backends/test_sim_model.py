@@ -41,7 +41,7 @@ def streams_of(bench: Bench, *streams: Stream) -> tuple[JobStream, ...]:
 def pace(bench: Bench, asked: Stream) -> Pace:
     """From a batch of its own, on a drive that is full and does not collect."""
     (one,) = streams_of(bench, asked)
-    load = StreamLoad(one, None)  # type: ignore[arg-type]
+    load = StreamLoad(one, None)
     condition = Condition(0.0, cached=False, stored=((1.0, 4.0),))
     return Speeds(bench.device.spec, (one,)).at([load], condition)[0]
 
@@ -51,7 +51,7 @@ def reads_per_s(bench: Bench, *streams: Stream) -> float:
     return result.streams[0].directions["read"].ios * 1e9 / result.run_ns
 
 
-def test_a_few_writes_do_not_halve_the_reads() -> None:
+def test_a_few_writes_do_not_halve_the_reads():
     bench, read = filled("datacentre"), stream(qd=32)
     alone = reads_per_s(bench, read)
     seldom = stream(name="w", read_percent=0, qd=1, rate=Rate(iops=10))
@@ -63,9 +63,7 @@ def test_a_few_writes_do_not_halve_the_reads() -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize(("read_percent", "name", "qd"), CORNERS)
-def test_a_batch_is_long_enough(
-    read_percent: int, name: str, qd: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_is_long_enough(read_percent, name, qd, monkeypatch):
     """Within 5 % of one that is 20 times as long as the shortest. Where few reads
     among writes wait for very different times, the cap on its length costs more.
     """
@@ -77,7 +75,7 @@ def test_a_batch_is_long_enough(
     assert found.cycle_ns == pytest.approx(pace(bench, asked).cycle_ns, rel=bound)
 
 
-def test_what_ran_before_does_not_change_a_batch() -> None:
+def test_what_ran_before_does_not_change_a_batch():
     """The same streams in the same state are as fast, whatever came first."""
     mix, other = stream(read_percent=70, qd=8), stream(read_percent=30, qd=2)
     paces = []
@@ -130,7 +128,7 @@ def rests(bench: Bench, rest_s: int, count: int = 12) -> Rests:
 
 
 @pytest.mark.long
-def test_no_rest_programs_more_than_the_dies_can(steady: Bench) -> None:
+def test_no_rest_programs_more_than_the_dies_can(steady):
     """Blocks are whole: to make one free may take more than a rest has, and the
     next rest has so much less."""
     for rest_s in (5, 25):
@@ -138,12 +136,12 @@ def test_no_rest_programs_more_than_the_dies_can(steady: Bench) -> None:
         assert 0.8 < found.programmed_bytes / found.able_bytes < 1.1
 
 
-def test_recovery_rises_with_the_rest(steady: Bench) -> None:
+def test_recovery_rises_with_the_rest(steady):
     means = [fmean(rests(steady, rest_s).speed) for rest_s in (5, 10, 15, 25, 50)]
     assert means == sorted(means) and means[-1] > 2 * means[0]
 
 
-def test_speed_after_equal_rests_is_alike(steady: Bench) -> None:
+def test_speed_after_equal_rests_is_alike(steady):
     """Once it has settled, not eight times as high after one as after the next."""
     for rest_s in (15, 25, 50):
         speed = rests(steady, rest_s).speed[4:]
@@ -214,8 +212,8 @@ def check_within_limits(event: Result | Progress, spec: DriveSpec, slack: int) -
     is_filled=st.booleans(),
 )
 def test_no_part_of_a_drive_does_more_than_it_can(
-    spec: DriveSpec, streams: list[Stream], interval_ms: int, is_filled: bool
-) -> None:
+    spec, streams, interval_ms, is_filled
+):
     bench = Bench(spec, GIB, 1 << 14)
     if is_filled:
         bench.run(FILL, passes=1)
@@ -233,7 +231,7 @@ def test_no_part_of_a_drive_does_more_than_it_can(
 
 @pytest.mark.parametrize("direction", ["read", "write"])
 @pytest.mark.parametrize(("kib", "qd"), [(64, 512), (128, 2048), (1024, 256), (4, 512)])
-def test_a_full_link_carries_what_it_can(kib: int, qd: int, direction: str) -> None:
+def test_a_full_link_carries_what_it_can(kib, qd, direction):
     """More outstanding I/Os on a full link wait longer; they are no faster."""
     bench = Bench.of("crosspoint")
     read_percent = 100 if direction == "read" else 0
@@ -253,9 +251,7 @@ AT_A_LIMIT = 0.005
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["client", "datacentre", "crosspoint"])
-def test_the_deviation_of_intervals_contains_the_truth(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_deviation_of_intervals_contains_the_truth(name, monkeypatch):
     """Each is drawn by itself; so one of these six may be beyond its deviation."""
     within = [_holds_truth(name, stream(**mix), monkeypatch) for mix in MIXES]
     assert sum(within) >= len(MIXES) - 1, within
@@ -287,7 +283,7 @@ PAGES = 1 << 15
 
 
 @pytest.mark.parametrize("spare", SPARES)
-def test_the_last_block_keeps_what_theory_says(spare: int) -> None:
+def test_the_last_block_keeps_what_theory_says(spare):
     """Write amplification is 1 / (1 - kept), by a formula without `kept`."""
     kept = exp(-fall(spare))
     assert 1 / (1 - kept) == pytest.approx(large_blocks(spare / 100), rel=1e-9)
@@ -295,7 +291,7 @@ def test_the_last_block_keeps_what_theory_says(spare: int) -> None:
 
 @pytest.mark.parametrize("spare", SPARES)
 @pytest.mark.parametrize("step", [1, 100, 5000, 10**6])
-def test_each_slot_is_written_and_the_flash_once(spare: int, step: int) -> None:
+def test_each_slot_is_written_and_the_flash_once(spare, step):
     count = 5000
     shaped, found = Shaped(count, spare, np.random.default_rng(1)), []
     for _ in range(0, 2 * count, step):
@@ -318,7 +314,7 @@ def amplification(flash: Flash, rng: np.random.Generator, passes: float) -> floa
 
 
 @pytest.mark.parametrize("spare", SPARES)
-def test_the_next_writes_are_amplified_as_in_steady_state(spare: int) -> None:
+def test_the_next_writes_are_amplified_as_in_steady_state(spare):
     """After what is left of the erased blocks, a twentieth of a pass."""
     rng = np.random.default_rng(1)
     old, new = (Flash(spare_drive(PAGES, spare)) for _ in range(2))
@@ -348,13 +344,13 @@ def amplified(passes: float, *before: tuple[Stream, float]) -> float:
     return float(found.facts["write_amplification"])
 
 
-def test_a_write_smaller_than_a_unit_writes_all_of_it() -> None:
+def test_a_write_smaller_than_a_unit_writes_all_of_it():
     assert amplified(0.1) == pytest.approx(4.0, rel=0.01)
 
 
 @pytest.mark.parametrize("size_bytes", [4096, 16384])
 @pytest.mark.long
-def test_a_shaped_pass_leaves_the_steady_state_of_units(size_bytes: int) -> None:
+def test_a_shaped_pass_leaves_the_steady_state_of_units(size_bytes):
     """Also of pieces of units, for four times the flash."""
     steady = amplified(0.3, (writes(4096), 2))
     found = amplified(0.3, (writes(size_bytes, spare_percent=15), 1.15))
@@ -366,7 +362,7 @@ def test_a_shaped_pass_leaves_the_steady_state_of_units(size_bytes: int) -> None
 
 
 @pytest.mark.parametrize("variation", [0.3, 1.0, 1.33, 3.0])
-def test_gaps_have_the_law_that_was_asked(variation: float) -> None:
+def test_gaps_have_the_law_that_was_asked(variation):
     """As fine as a hundredth of the mean gap."""
     source = GammaArrivals(variation, np.random.default_rng(3))
     steps = [source.count(0.01) for _ in range(1_000_000)]
@@ -378,7 +374,7 @@ def test_gaps_have_the_law_that_was_asked(variation: float) -> None:
 
 
 @pytest.mark.long
-def test_counts_in_a_run_vary_as_the_gaps_do() -> None:
+def test_counts_in_a_run_vary_as_the_gaps_do():
     """In intervals of n I/Os, by the variation times the root of n; 1 is Poisson's."""
     for variation in (0.2, 1.0, 3.0):
         rate = Rate(iops=20_000, arrivals="gamma", gap_variation=variation)
@@ -398,7 +394,7 @@ def test_counts_in_a_run_vary_as_the_gaps_do() -> None:
         assert sum(ios) + backlog == pytest.approx(2_000_000, abs=allowed)
 
 
-def test_bursts_wait_longer_and_even_arrivals_less() -> None:
+def test_bursts_wait_longer_and_even_arrivals_less():
     """At the same rate; of variation 1, as long as Poisson's."""
     found = []
     for rate in (

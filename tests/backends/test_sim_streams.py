@@ -16,7 +16,7 @@ from ioplan_sim import DriveSpec, FlashSpec, HostSpec
 MS_NS = SECOND_NS // 1000
 
 
-def test_a_stream_does_its_io_in_its_part_of_the_run_only() -> None:
+def test_a_stream_does_its_io_in_its_part_of_the_run_only():
     """At a rate each interval has its I/Os; the warm-up goes before the part."""
     streams = (
         stream(name="whole", rate=Rate(iops=1000)),
@@ -47,7 +47,7 @@ def test_a_stream_does_its_io_in_its_part_of_the_run_only() -> None:
     assert result.run_ns == 8 * SECOND_NS and whole.run_ns is None
 
 
-def test_another_stream_has_the_drive_to_itself_meanwhile() -> None:
+def test_another_stream_has_the_drive_to_itself_meanwhile():
     """A closed loop is as fast as alone where the other one is not there."""
     bench = filled("datacentre")
     fields = {"read_percent": 100, "qd": 4}
@@ -73,7 +73,7 @@ def series(events: list[Progress]) -> list[int]:
     ]
 
 
-def test_a_burst_has_the_ios_of_its_phases() -> None:
+def test_a_burst_has_the_ios_of_its_phases():
     """Also where one ends within an interval, and with a warm-up before the first."""
     lengths = ((1500, 2000.0), (500, 0.0), (1000, 300.0))
     phases = tuple(
@@ -87,7 +87,7 @@ def test_a_burst_has_the_ios_of_its_phases() -> None:
 
 
 @pytest.mark.long
-def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more() -> None:
+def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more():
     """Latencies count from the intended start, and so grow where the drive is behind."""
     bench = filled("datacentre")
     rate = Rate(iops=5_000.0, first_per_s=0.0, last_per_s=10_000.0)
@@ -145,9 +145,7 @@ def run(bench: Bench, **fields: Any) -> tuple[Result, Stream]:
 @pytest.mark.parametrize("pause_ms", [0.01, 1, 50])
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("read_percent", [100, 0])
-def test_at_depth_one_a_pause_is_added_to_each_latency(
-    read_percent: int, threads: int, pause_ms: float
-) -> None:
+def test_at_depth_one_a_pause_is_added_to_each_latency(read_percent, threads, pause_ms):
     bench, pause_ns = filled("datacentre"), round(pause_ms * MS_NS)
     fields = {"read_percent": read_percent, "threads": threads}
     plain, _ = run(bench, **fields)
@@ -162,7 +160,7 @@ def test_at_depth_one_a_pause_is_added_to_each_latency(
     ("qd", "every"),
     [(1, 1), (1, 7), (4, 8), (4, 9), (8, 4), (32, 128), (4, 8192), (8, 100_000), (1, 20_000)],
 )  # fmt: skip
-def test_a_group_takes_its_waves_and_a_pause(qd: int, every: int) -> None:
+def test_a_group_takes_its_waves_and_a_pause(qd, every):
     """Without queues, so many I/Os take as long as one; a group ends when its last one
     has completed."""
     bench = steady()
@@ -175,7 +173,7 @@ def test_a_group_takes_its_waves_and_a_pause(qd: int, every: int) -> None:
     assert group_ns(paused, asked) == pytest.approx(expected_ns, rel=0.02)
 
 
-def test_flushes_belong_to_a_group() -> None:
+def test_flushes_belong_to_a_group():
     bench = filled("client")
     fields = {"read_percent": 0, "pause_ns": 5 * MS_NS, "pause_every": 4}
     plain, asked = run(bench, **fields)
@@ -185,7 +183,7 @@ def test_flushes_belong_to_a_group() -> None:
     assert latency_ns(synced) == pytest.approx(latency_ns(plain), rel=0.05)
 
 
-def test_a_seldom_stream_meets_the_load_of_others() -> None:
+def test_a_seldom_stream_meets_the_load_of_others():
     """Though none of its pauses ends while the batch is followed."""
     bench = filled("datacentre")
     busy = stream(name="busy", qd=256)
@@ -199,7 +197,7 @@ def test_a_seldom_stream_meets_the_load_of_others() -> None:
     assert latency_ns(light_ns) < latency_ns(result, 1) < 1.5 * busy_ns
 
 
-def test_a_pause_lets_the_buffer_run_empty() -> None:
+def test_a_pause_lets_the_buffer_run_empty():
     """Writes in groups that fit are as fast as the link, however slow the flash is."""
     bench = filled("client")
     bench.run(stream(read_percent=0, qd=32), passes=1.5, interval_ns=60 * SECOND_NS)
@@ -235,7 +233,7 @@ def totals(plan: Path, folder: Path, *target: str | Path) -> list[tuple[int, int
 
 
 @pytest.mark.slow
-def test_passes_are_those_of_the_engine(tmp_path: Path, rough_sim: None) -> None:
+def test_passes_are_those_of_the_engine(tmp_path, rough_sim):
     """Of a target that is a whole number of none of these sizes."""
     tests = (f'test "T{n}" {{ run {run} }}' for n, run in enumerate(RUNS))
     plan = plan_file(tmp_path, "\n".join(tests))
@@ -255,9 +253,7 @@ def test_passes_are_those_of_the_engine(tmp_path: Path, rough_sim: None) -> None
         ("random 128KiB 0/100, permuted", 3 * 7_629_394, 3 * 7_629_394 * 128 * KIB),
     ],
 )
-def test_the_last_io_of_each_pass_is_cut(
-    io: str, ios: int, moved_bytes: int, tmp_path: Path, rough_sim: None
-) -> None:
+def test_the_last_io_of_each_pass_is_cut(io, ios, moved_bytes, tmp_path, rough_sim):
     """7,629,394.53 times 128 KiB are 1 TB."""
     plan = plan_file(tmp_path, f'test "T" {{ run {io}, qd 32, 3 passes }}\n')
     target = ("--backend", "sim", "--create", "1TB", "--interval", "60s")

@@ -15,21 +15,21 @@ from ioplan_sim.ssd import Ssd, below_theory_percent, large_blocks, small_blocks
 GIB = 1 << 30
 
 
-def test_the_formula_is_the_published_one() -> None:
+def test_the_formula_is_the_published_one():
     """Xiang and Kurkoski's own figure: 2.36 for an over-provisioning of 0.3."""
     assert large_blocks(0.3) == pytest.approx(2.36, abs=0.005)
     assert small_blocks(0.3, 10**6) == pytest.approx(large_blocks(0.3), rel=1e-3)
 
 
 @pytest.mark.parametrize("over", [0.1, 0.15, 0.28, 0.5, 1.0])
-def test_greedy_collection_costs_what_theory_says(over: float) -> None:
+def test_greedy_collection_costs_what_theory_says(over):
     found = amplification(over, 256)
     assert found == pytest.approx(large_blocks(over), rel=0.05)
     assert found == pytest.approx(small_blocks(over, 256), rel=0.025)
 
 
 @pytest.mark.parametrize("pages", [32, 64, 128])
-def test_small_blocks_cost_less(pages: int) -> None:
+def test_small_blocks_cost_less(pages):
     found = amplification(0.28, pages, pages=1 << 16)
     assert found == pytest.approx(small_blocks(0.28, pages), rel=0.02)
 
@@ -37,7 +37,7 @@ def test_small_blocks_cost_less(pages: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("over", [7, 15, 28])
 @pytest.mark.parametrize("mib", [64, 4 << 10, 16 << 10])
-def test_the_error_of_the_drive_at_hand_is_said(mib: int, over: int) -> None:
+def test_the_error_of_the_drive_at_hand_is_said(mib, over):
     """A small drive has few blocks, and is below theory: by no more than it says, and
     by more than a third of that."""
     spec = DriveSpec().model_copy(update={"over_provisioning": float(over)})
@@ -58,19 +58,19 @@ def test_the_error_of_the_drive_at_hand_is_said(mib: int, over: int) -> None:
     assert said / 3 < below < said + 1
 
 
-def test_a_large_drive_is_within_five_percent() -> None:
+def test_a_large_drive_is_within_five_percent():
     assert below_theory_percent(0.15, geometry(DriveSpec(), 1 << 40)) < 5
     assert below_theory_percent(0.15, geometry(DriveSpec(), 4 * GIB)) > 10
 
 
-def test_writing_in_order_costs_nothing() -> None:
+def test_writing_in_order_costs_nothing():
     flash = Flash(Geometry(1 << 14, 80, 256, 1.0, 1.0, 0))
     for _ in range(6):
         flash.write(np.arange(1 << 14), 1)
     assert flash.programmed_pages == flash.host_pages
 
 
-def test_the_map_keeps_its_books() -> None:
+def test_the_map_keeps_its_books():
     """After writes, trims, folding and collection, all counts are right."""
     rng = np.random.default_rng(7)
     shape = Geometry(4096, 80, 64, 1.0, 1.0, 500)
@@ -117,7 +117,7 @@ def plain(**host: float) -> Bench:
 
 
 @pytest.mark.parametrize("size_bytes", [4096, 16384])
-def test_alone_a_read_takes_the_sum_of_its_parts(size_bytes: int) -> None:
+def test_alone_a_read_takes_the_sum_of_its_parts(size_bytes):
     """Overhead, a page of the flash, the channel and the link."""
     parts_ns = 10_000 + 50_000 + size_bytes / 1 + size_bytes / 4
     assert plain().latency_ns(stream(size_bytes)) == pytest.approx(parts_ns, rel=0.01)
@@ -132,21 +132,19 @@ def test_alone_a_read_takes_the_sum_of_its_parts(size_bytes: int) -> None:
         ("commands", stream(qd=512), {"commands": 1e5}, 1e5),
     ],
 )
-def test_throughput_is_what_the_bottleneck_does(
-    what: str, asked: object, host: dict[str, float], most: float
-) -> None:
+def test_throughput_is_what_the_bottleneck_does(what, asked, host, most):
     assert isinstance(asked, type(WRITES))
     found = plain(**host).iops(asked)
     assert most * 0.9 < found < most * 1.02, what
 
 
-def test_programs_limit_writes() -> None:
+def test_programs_limit_writes():
     """32 dies that program 16 KiB in 500 us each."""
     found = plain().iops(stream(16384, read_percent=0, pattern="sequential", qd=64))
     assert found == pytest.approx(32 / 500e-6, rel=0.03)
 
 
-def test_an_open_loop_waits_less_than_a_closed_one_at_its_limit() -> None:
+def test_an_open_loop_waits_less_than_a_closed_one_at_its_limit():
     """At two fifths of what the dies can do, most reads find their die idle; bursts
     make some wait. M/D/1: u / (2 (1 - u)) of a read more."""
     bench, use = plain(), 0.4
@@ -181,7 +179,7 @@ def story(capacity_bytes: int, most_pages: int) -> dict[str, float]:
 
 
 @pytest.mark.long
-def test_a_scaled_drive_is_like_a_whole_one() -> None:
+def test_a_scaled_drive_is_like_a_whole_one():
     """The bounds that docs/sim.md states: 4 % in what it costs, 2 % of a drive write."""
     whole, scaled = story(2 * GIB, 1 << 24), story(2 * GIB, 1 << 16)
     assert whole["scale"] == 1 and scaled["scale"] > 8
@@ -192,7 +190,7 @@ def test_a_scaled_drive_is_like_a_whole_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_cliff_comes_when_the_spare_is_used_up() -> None:
+def test_the_cliff_comes_when_the_spare_is_used_up():
     """Of 15 % beyond a full drive, nearly all is written before it falls."""
     found = story(GIB, 1 << 17)
     assert found["cliff"] == pytest.approx(0.15, abs=0.03)
@@ -200,7 +198,7 @@ def test_the_cliff_comes_when_the_spare_is_used_up() -> None:
     assert found["amplification"] == pytest.approx(large_blocks(0.15), rel=0.05)
 
 
-def test_rest_brings_speed_back_for_as_much_as_was_made_free() -> None:
+def test_rest_brings_speed_back_for_as_much_as_was_made_free():
     bench = Bench(DriveSpec(), 8 * GIB)
     bench.run(FILL, passes=1)
     bench.run(WRITES, run_ns=120 * SECOND_NS)
@@ -217,7 +215,7 @@ def test_rest_brings_speed_back_for_as_much_as_was_made_free() -> None:
 
 @pytest.mark.parametrize("qd", [1, 4])
 @pytest.mark.parametrize("read_percent", [37, 50, 90])
-def test_littles_law_holds_in_short_mixed_runs(read_percent: int, qd: int) -> None:
+def test_littles_law_holds_in_short_mixed_runs(read_percent, qd):
     """However many slow I/Os chance draws: they leave time for fewer."""
     bench = Bench(DriveSpec(), GIB)
     bench.run(FILL, passes=1)

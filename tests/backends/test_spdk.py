@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spdk_jobs import MALLOC, RECORDINGS, job, stand_in
 
-from golden import Check, Golden
+from golden import Golden
 from ioplan.backends import BackendError, Gap, TargetRequest, find
 from ioplan.job import SECOND_NS, Job, Result, Started
 from ioplan.workload import Data, Rate
@@ -29,7 +29,7 @@ def gaps(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, Gap
     return {gap.field: gap for gap in found}
 
 
-def test_it_is_found_by_its_name() -> None:
+def test_it_is_found_by_its_name():
     assert find("spdk").name == "spdk"
 
 
@@ -45,7 +45,7 @@ def test_it_is_found_by_its_name() -> None:
         DEVICE,
     ],
 )
-def test_what_is_exact(changes: dict[str, Any]) -> None:
+def test_what_is_exact(changes):
     assert gaps(**changes) == {}
 
 
@@ -53,7 +53,7 @@ CANNOT = Golden("spdk_gaps")
 
 
 @pytest.mark.parametrize("case", CANNOT)
-def test_what_it_cannot_do(case: str, golden: Check) -> None:
+def test_what_it_cannot_do(case, golden):
     """Each by its clause, and what is done instead, if anything is."""
     found = SpdkBackend().gaps(Job.model_validate(CANNOT[case].input), BDEVPERF)
     assert all(gap.stream == "main" for gap in found)
@@ -62,13 +62,13 @@ def test_what_it_cannot_do(case: str, golden: Check) -> None:
     golden(CANNOT, case, rows)
 
 
-def test_more_memory_closes_the_gap_that_asks_for_it() -> None:
+def test_more_memory_closes_the_gap_that_asks_for_it():
     found = gaps(qd=2048, size=1 << 20)["qd"].reason
     assert "memory_mib=4096" in found
     assert gaps({"memory_mib": "4096"}, qd=2048, size=1 << 20) == {}
 
 
-def test_a_second_stream_is_a_gap_of_its_own() -> None:
+def test_a_second_stream_is_a_gap_of_its_own():
     one = job()
     two = one.model_copy(
         update={
@@ -91,9 +91,7 @@ def test_a_second_stream_is_a_gap_of_its_own() -> None:
         ("delay:64MiB:1000:5000:3000:9000", False),
     ],
 )
-def test_trims_are_refused_where_spdk_discards_nothing(
-    target: str, discards: bool, driver: str
-) -> None:
+def test_trims_are_refused_where_spdk_discards_nothing(target, discards, driver):
     trims = job(target=target, trim_percent=100, pattern="sequential")
     found = SpdkBackend().gaps(trims, {"driver": driver})
     assert ("trim" not in {gap.field for gap in found}) is discards
@@ -104,13 +102,13 @@ NATIVE = Golden("spdk_native")
 
 
 @pytest.mark.parametrize("title", NATIVE)
-def test_what_bdevperf_or_fio_is_told(title: str, golden: Check) -> None:
+def test_what_bdevperf_or_fio_is_told(title, golden):
     asked = NATIVE[title].input
     job = Job.model_validate(asked["job"])
     golden(NATIVE, title, SpdkBackend().native(job, asked["options"]))
 
 
-def test_a_share_of_zero_is_never_asked_for() -> None:
+def test_a_share_of_zero_is_never_asked_for():
     for percent, words in (
         (0, "randwrite"),
         (100, "randread"),
@@ -126,7 +124,7 @@ def native(target: str) -> str:
     return SpdkBackend().native(job(target), BDEVPERF)
 
 
-def test_places() -> None:
+def test_places():
     drive = native("nvme:pcie:01:00.0/2")
     assert "0000:01:00.0" in drive and "n2" in drive
     tcp = native("nvme:tcp:[fe80::1]:4420:nqn.2016-06.io.spdk:cnode1/3")
@@ -141,19 +139,19 @@ def test_places() -> None:
         "nvme:tcp:host:nqn.x", "nvme:rdma:x", "nvme:", "delay:128MiB", "delay:128MiB:2:1:2:3",
     ],
 )  # fmt: skip
-def test_targets_that_are_none(path: str) -> None:
+def test_targets_that_are_none(path):
     with pytest.raises(BackendError) as caught:
         native(path)
     assert repr(path) in str(caught.value)
 
 
 @given(st.text())
-def test_any_text_is_a_place_or_an_error(text: str) -> None:
+def test_any_text_is_a_place_or_an_error(text):
     with suppress(BackendError):
         assert native(text)
 
 
-def test_options() -> None:
+def test_options():
     assert parse_options({"no_huge": "true", "block_bytes": "4096"}).block_bytes == 4096
     with pytest.raises(BackendError, match="did you mean 'no_huge'"):
         parse_options({"nohuge": True})
@@ -162,7 +160,7 @@ def test_options() -> None:
 
 
 @pytest.mark.slow
-def test_whether_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_it_is_there(tmp_path, monkeypatch):
     monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     missing = SpdkBackend().availability({})
@@ -179,7 +177,7 @@ def test_whether_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "does not say its version" in SpdkBackend().availability({}).reason
 
 
-def test_a_mask_as_cores() -> None:
+def test_a_mask_as_cores():
     for mask, cores in {"0x6": (1, 2), "2": (1,), "[1,4-6]": (1, 4, 5, 6)}.items():
         assert SpdkOptions(mask=mask).core_list == cores
     for wrong in ("cpu1", "[1", "0x"):
@@ -214,9 +212,7 @@ def here(patch: pytest.MonkeyPatch, bdevperf: bool, plugin: bool) -> None:
 
 @pytest.mark.parametrize("both", [True, False], ids=["both here", "a desk"])
 @pytest.mark.parametrize("title", EXACT)
-def test_what_does_a_run_exactly(
-    title: str, both: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_a_run_exactly(title, both, monkeypatch):
     here(monkeypatch, both, both)
     expected, asked = EXACT[title]
     found = driver_of(asked, SpdkOptions())
@@ -225,7 +221,7 @@ def test_what_does_a_run_exactly(
     assert bool(found.reason) is (expected == "fio")
 
 
-def test_why_it_is_not_bdevperf_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_it_is_not_bdevperf_is_told(monkeypatch):
     here(monkeypatch, True, True)
     writes = job(DRIVE, read_percent=0)
     assert SpdkBackend().done_by(job(), {}) == "bdevperf"
@@ -236,9 +232,7 @@ def test_why_it_is_not_bdevperf_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     assert "perform_tests" in SpdkBackend().native(job(), {})
 
 
-def test_a_plugin_that_is_not_here_is_named_with_what_to_type(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_plugin_that_is_not_here_is_named_with_what_to_type(monkeypatch):
     here(monkeypatch, True, False)
     (gap,) = SpdkBackend().gaps(job(DRIVE, read_percent=0), {})
     assert gap.field == "data" and "bdevperf does not" in gap.reason
@@ -247,13 +241,13 @@ def test_a_plugin_that_is_not_here_is_named_with_what_to_type(
     assert not verify.edit  # the plug-in would be of no use
 
 
-def test_without_bdevperf_the_plugin_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bdevperf_the_plugin_does_all(monkeypatch):
     here(monkeypatch, False, True)
     found = driver_of(job(), SpdkOptions())
     assert (found.name, found.reason) == ("fio", "bdevperf is not installed")
 
 
-def test_what_neither_does_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_neither_does_names_both(monkeypatch):
     here(monkeypatch, True, True)
     (gap,) = SpdkBackend().gaps(job(verify=True), {})
     assert "bdevperf verifies" in gap.reason and "SPDK's fio plug-in: fio" in gap.reason
@@ -266,9 +260,7 @@ def test_what_neither_does_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
     assert percents.name == "bdevperf"  # neither has tenths
 
 
-def test_a_device_that_is_only_read_is_not_given_to_the_plugin(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_device_that_is_only_read_is_not_given_to_the_plugin(monkeypatch):
     monkeypatch.setattr(driver, "bdevperf_fault", lambda _: "")
     monkeypatch.setattr(driver, "opens_for_writing", lambda path: True)
     (gap,) = SpdkBackend().gaps(job("/dev/nvme9n9", threads=2, read_only=True), {})
@@ -287,9 +279,7 @@ def tree(folder: Path, fio_body: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_one_session_may_need_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_session_may_need_both(tmp_path, monkeypatch):
     busy = dict.fromkeys(range(os.cpu_count() or 1), "process 1")
     monkeypatch.setattr(drive_module, "polled_cpus", lambda: busy)
     printed = tmp_path / "printed"
@@ -319,7 +309,7 @@ def test_one_session_may_need_both(
 
 
 @pytest.mark.slow
-def test_a_plugin_that_does_not_fit_shuts_nothing_else_out(tmp_path: Path) -> None:
+def test_a_plugin_that_does_not_fit_shuts_nothing_else_out(tmp_path):
     options = tree(tmp_path, "echo 'bad ioops version 32 (want 31)' >&2; exit 1")
     assert SpdkBackend().availability(options).usable
     assert SpdkBackend().gaps(job(), options) == []

@@ -45,13 +45,13 @@ def two_streams(one: Job) -> Job:
         job(threads=4),
     ],
 )
-def test_it_says_what_bdevperf_cannot(wanted: Job) -> None:
+def test_it_says_what_bdevperf_cannot(wanted):
     gaps = SpdkBackend().gaps(wanted, {"driver": "bdevperf"})
     assert gaps and all(gap.edit == "--option driver=auto" for gap in gaps)
     assert SpdkBackend().gaps(wanted, FIO) == []
 
 
-def test_what_it_cannot_either() -> None:
+def test_what_it_cannot_either():
     cases = {"verify": {"verify": True}, "sync": {"sync_every": 8, "read_percent": 0}, "rate": {"rate": Rate(iops=1000)},
              "size": {"size": 1000}, "qd": {"qd": 4096, "size": MIB}}  # fmt: skip
     for field, changes in cases.items():
@@ -98,7 +98,7 @@ def renamed(wanted: Job, name: str = "j0") -> Job:
 
 
 @pytest.mark.slow
-def test_a_recorded_run(tmp_path: Path) -> None:
+def test_a_recorded_run(tmp_path):
     wanted = job(**MIXED)
     options = replayed(tmp_path, "malloc_bssplit")
     found = events(options, wanted, tmp_path / "session")
@@ -113,7 +113,7 @@ def test_a_recorded_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_slowest_io_is_where_it_was_counted(tmp_path: Path) -> None:
+def test_the_slowest_io_is_where_it_was_counted(tmp_path):
     """In a document of before the end, the maximum may be older than the buckets."""
     out = RECORDINGS["fio/malloc_bssplit"].input["stdout"]
     early = out.index("\n}\n{") + 3, out.rindex("\n}\n{") + 3
@@ -145,7 +145,7 @@ FAULTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
-def test_recorded_faults(name: str, tmp_path: Path) -> None:
+def test_recorded_faults(name, tmp_path):
     found = events(replayed(tmp_path, name), renamed(job(**MIXED)))
     failure, (cause, text) = found[-1], FAULTS[name]
     assert isinstance(failure, Failure)
@@ -153,9 +153,7 @@ def test_recorded_faults(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_told(tmp_path, monkeypatch):
     monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
     options = replayed(tmp_path, "err_no_preload")
     assert SpdkBackend().availability(options).version == "fio 3.35"
@@ -174,7 +172,7 @@ def test_what_is_missing_is_told(
     "said", ["bad ioops version 32 (want 31)", "IO engine spdk_bdev not found",
              "fio: symbol lookup error: /x/spdk_bdev: undefined symbol: is_backend"],
 )  # fmt: skip
-def test_a_plugin_for_another_fio_is_refused_first(said: str, tmp_path: Path) -> None:
+def test_a_plugin_for_another_fio_is_refused_first(said, tmp_path):
     options = replayed(tmp_path, "err_no_preload")
     stand_in(tmp_path, f"echo '{said}' >&2; exit 1")
     assert "one version" in SpdkBackend().availability(options).reason
@@ -191,7 +189,7 @@ real = pytest.mark.skipif(
 
 @pytest.mark.slow
 @real
-def test_real_healthy_runs_are_not_ended() -> None:
+def test_real_healthy_runs_are_not_ended():
     """Of four threads, and of two streams, some in a hundred were: a report counts the
     bytes of a thread before its latencies."""
     often = SECOND_NS // 20
@@ -202,7 +200,7 @@ def test_real_healthy_runs_are_not_ended() -> None:
 
 @pytest.mark.slow
 @real
-def test_real_latencies_streams_and_trims() -> None:
+def test_real_latencies_streams_and_trims():
     delay = two_streams(job("delay:64MiB:1000:1000:3000:3000", run_ns=SECOND_NS // 2))
     result = events(FIO, delay)[-1]
     assert isinstance(result, Result), result
@@ -216,7 +214,7 @@ def test_real_latencies_streams_and_trims() -> None:
     assert trims.sum_ns / trimmed.run_ns > 1.2, trims  # several are under way
 
 
-def test_cores_are_not_the_plugins_to_choose() -> None:
+def test_cores_are_not_the_plugins_to_choose():
     with pytest.raises(BackendError, match="mask"):
         SpdkBackend().gaps(job(), {**FIO, "mask": "0x1"})
 
@@ -233,9 +231,7 @@ def test_cores_are_not_the_plugins_to_choose() -> None:
         ("/data/target.bin", 512, 0),
     ],
 )
-def test_a_target_in_memory_needs_more_of_it(
-    target: str, memory_mib: int, least: int
-) -> None:
+def test_a_target_in_memory_needs_more_of_it(target, memory_mib, least):
     """Else fio with the plug-in dies by a signal, and names no reason."""
     options = {**FIO, "memory_mib": memory_mib}
     gaps = SpdkBackend().gaps(job(target), options)
@@ -248,7 +244,7 @@ def test_a_target_in_memory_needs_more_of_it(
 
 @needs_root
 @pytest.mark.parametrize("opener", ["uring", "fio plugin"])
-def test_what_only_reads_is_not_opened_for_writing(opener: str, tmp_path: Path) -> None:
+def test_what_only_reads_is_not_opened_for_writing(opener, tmp_path):
     """aio alone has a word for it."""
     options = replayed(tmp_path, "malloc_bssplit")
     if opener == "uring":
@@ -266,7 +262,7 @@ def test_what_only_reads_is_not_opened_for_writing(opener: str, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_who_died_of_a_signal_is_told_of_memory(tmp_path: Path) -> None:
+def test_who_died_of_a_signal_is_told_of_memory(tmp_path):
     options = replayed(tmp_path, "malloc_bssplit")
     stand_in(tmp_path, 'case "$1" in --enghelp=*) exit;; esac; kill -11 $$', "fio-3.35")
     last = events(options, job(**MIXED))[-1]

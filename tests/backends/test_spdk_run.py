@@ -63,7 +63,7 @@ def measured(found: list[Event]) -> Measurement:
 
 def added_up(found: list[Event]) -> None:
     """The intervals add up to the result, in all that is a sum."""
-    (last,) = found[-1].streams  # type: ignore[union-attr]
+    (last,) = found[-1].streams
     for direction, total in last.directions.items():
         parts = [
             event.streams[0].directions[direction]
@@ -81,7 +81,7 @@ def added_up(found: list[Event]) -> None:
 
 
 @pytest.fixture(params=["replayed", "real"])
-def bdevperf(request: pytest.FixtureRequest, tmp_path: Path) -> object:
+def bdevperf(request, tmp_path) -> object:
     """Gives the program for a transcript: one that plays it, or bdevperf itself."""
     program = real()
     if request.param == "real" and program is None:
@@ -91,7 +91,7 @@ def bdevperf(request: pytest.FixtureRequest, tmp_path: Path) -> object:
     return lambda transcript: stand_in(tmp_path, transcript)
 
 
-def test_reads(bdevperf) -> None:  # type: ignore[no-untyped-def]
+def test_reads(bdevperf):
     found = ran(bdevperf("rpc/N_nonroot_nohuge"), job(read_only=True))
     result = measured(found)
     (read,) = result.directions.values()
@@ -100,21 +100,21 @@ def test_reads(bdevperf) -> None:  # type: ignore[no-untyped-def]
     assert read.iops == pytest.approx(read.ios / result.run_ns * 1e9)
     assert read.latency and read.latency.percentiles
     added_up(found)
-    told = found[-1].facts["percentiles_us"]  # type: ignore[union-attr]
+    told = found[-1].facts["percentiles_us"]
     for percentile in read.latency.percentiles:
         if told_us := told.get(f"{percentile.percent:g}"):
             # theirs is a bucket's upper edge, ours its middle
             assert percentile.latency_ns == pytest.approx(told_us * 1000, rel=0.017)
 
 
-def test_a_transcript_is_taken_to_the_last_io(tmp_path: Path) -> None:
+def test_a_transcript_is_taken_to_the_last_io(tmp_path):
     result = measured(ran(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), job()))
     (read,) = result.directions.values()
     assert read.ios == round(1003206.8300380079 * 1.000053)
     assert read.latency and read.latency.mean_ns == pytest.approx(3891.458189379546)
 
 
-def test_reads_and_writes_each_have_a_histogram(bdevperf) -> None:  # type: ignore[no-untyped-def]
+def test_reads_and_writes_each_have_a_histogram(bdevperf):
     asked = job(**MIX)
     found = ran(bdevperf("rpc/O_mix_one_layer"), asked)
     result = measured(found)
@@ -125,7 +125,7 @@ def test_reads_and_writes_each_have_a_histogram(bdevperf) -> None:  # type: igno
     added_up(found)
 
 
-def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
+def test_a_recorded_mix_keeps_the_recorded_total(tmp_path):
     asked = job(**MIX)
     program = stand_in(tmp_path, "rpc/O_mix_one_layer", speed=8)
     result = measured(ran(program, asked))
@@ -136,7 +136,7 @@ def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
     assert 0 < result.result.facts["layer_ns"] < 1000
 
 
-def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path: Path) -> None:
+def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path):
     """It is printed; what the device counted of the other one, before it was told to
     count this one only, is taken out by that one's own histogram."""
     asked = job(**MIX)
@@ -153,7 +153,7 @@ def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path: Path) 
     assert 0 < estimated < write.ios  # of the writes, what came after the last look
 
 
-def test_a_stop_gives_what_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
+def test_a_stop_gives_what_was_done(bdevperf):
     asked = job(**LONG_MIX)
     began = time.monotonic()
     found = ran(bdevperf("rpc/H_SIGTERM"), asked, stop_s=1.5)
@@ -164,7 +164,7 @@ def test_a_stop_gives_what_was_done(bdevperf) -> None:  # type: ignore[no-untype
     assert share == pytest.approx(0.7, abs=0.01)
 
 
-def test_a_stop_before_anything_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
+def test_a_stop_before_anything_was_done(bdevperf):
     with opened(bdevperf("rpc/H_SIGTERM")).start(job()) as execution:
         execution.stop()
         last = list(execution)[-1]
@@ -172,9 +172,7 @@ def test_a_stop_before_anything_was_done(bdevperf) -> None:  # type: ignore[no-u
 
 
 @pytest.mark.parametrize("name", [n for n, one in RECORDINGS.items() if one.expected])
-def test_what_goes_wrong_is_a_failure_with_its_reason(
-    name: str, tmp_path: Path
-) -> None:
+def test_what_goes_wrong_is_a_failure_with_its_reason(name, tmp_path):
     """Of a test, at the start, and of a process that dies in a test."""
     of = RECORDINGS[name].expected
     long = {**LONG_MIX, "run_ns": of["seconds"] * SECOND_NS} if of["seconds"] else {}
@@ -187,9 +185,7 @@ def test_what_goes_wrong_is_a_failure_with_its_reason(
 @pytest.mark.parametrize(
     "transcript", ["err/config_empty", "err/target_dies_bdevperf_nvme_infinite"]
 )
-def test_a_hang_that_ignores_sigterm_is_killed(
-    transcript: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hang_that_ignores_sigterm_is_killed(transcript, tmp_path, monkeypatch):
     monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.2)
     program = stand_in(tmp_path, transcript, "hang")
     last = ran(program, job(), patience_s=0.2)[-1]
@@ -229,9 +225,7 @@ def orphan(
 
 
 @pytest.mark.promise("resume.no_io_goes_on")
-def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-untyped-def]
-    bdevperf, tmp_path: Path
-) -> None:
+def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(bdevperf, tmp_path):
     sockets = Path(tempfile.mkdtemp())
     program = bdevperf("rpc/H_SIGTERM")
     command = orphan(program, tmp_path / "kept", 30, 70, UNDER_WAY)
@@ -247,9 +241,7 @@ def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-
     sockets.rmdir()  # there is nothing in it
 
 
-def test_a_long_name_of_the_temporary_folder_is_no_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_name_of_the_temporary_folder_is_no_fault(tmp_path, monkeypatch):
     """A socket's path may have 107 bytes."""
     folder = tmp_path / ("x" * 100)
     folder.mkdir()
@@ -260,8 +252,8 @@ def test_a_long_name_of_the_temporary_folder_is_no_fault(
 
 
 def test_the_folder_of_a_process_that_was_killed_at_its_start_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     """Not that of one that is in use, and not one that is new."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
@@ -279,7 +271,7 @@ def test_the_folder_of_a_process_that_was_killed_at_its_start_is_removed(
     assert list((tmp_path / "home").iterdir()) == [fresh]
 
 
-def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started(tmp_path):
     program = tmp_path / "bdevperf"
     program.write_text("#!/nowhere/sh\n")
     program.chmod(0o755)
@@ -287,7 +279,7 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
     assert isinstance(last, Failure) and "cannot start" in last.message
 
 
-def test_a_session_keeps_what_bdevperf_was_told_and_said(tmp_path: Path) -> None:
+def test_a_session_keeps_what_bdevperf_was_told_and_said(tmp_path):
     program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
     ran(program, job(), folder=tmp_path)
     kept = tmp_path / "spdk" / "0001"
@@ -295,7 +287,7 @@ def test_a_session_keeps_what_bdevperf_was_told_and_said(tmp_path: Path) -> None
     assert "perform_tests" in (kept / "native.txt").read_text()
 
 
-def test_a_file_is_guarded(tmp_path: Path) -> None:
+def test_a_file_is_guarded(tmp_path):
     program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
     options = {"path": str(program), "no_huge": True}
     path = tmp_path / "precious"
@@ -310,7 +302,7 @@ def test_a_file_is_guarded(tmp_path: Path) -> None:
         SpdkBackend().open(request)
 
 
-def test_what_cannot_be_done_is_not_started(tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_not_started(tmp_path):
     drive = opened(stand_in(tmp_path, "rpc/N_nonroot_nohuge"))
     with pytest.raises(BackendError, match="verify"):
         drive.start(job(verify=True))
@@ -339,7 +331,7 @@ def run_on(drive: Any, asked: Job) -> tuple[int, Event]:
     return execution.session.process.popen.pid, last
 
 
-def test_the_next_run_has_the_same_process(tmp_path: Path) -> None:
+def test_the_next_run_has_the_same_process(tmp_path):
     drive = opened(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), folder=tmp_path)
     first, done = run_on(drive, job())
     assert isinstance(done, Result) and is_paused(first)
@@ -354,7 +346,7 @@ def test_the_next_run_has_the_same_process(tmp_path: Path) -> None:
     assert not is_running(permuted)
 
 
-def test_what_a_run_has_made_is_removed_from_above(tmp_path: Path) -> None:
+def test_what_a_run_has_made_is_removed_from_above(tmp_path):
     """Else a device stays, and the process is of no more use."""
     drive = opened(stand_in(tmp_path, "rpc/O_mix_one_layer"))
     (first, _), (second, _) = (run_on(drive, job(**MIX)) for _ in range(2))
@@ -363,15 +355,13 @@ def test_what_a_run_has_made_is_removed_from_above(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transcript", ["rpc/E_error_bdev", "rpc/H_SIGKILL"])
-def test_after_a_bad_run_there_is_a_new_one(transcript: str, tmp_path: Path) -> None:
+def test_after_a_bad_run_there_is_a_new_one(transcript, tmp_path):
     asked = job(**{**LONG_MIX, "run_ns": 2 * SECOND_NS})
     pid, last = run_on(opened(stand_in(tmp_path, transcript)), asked)
     assert isinstance(last, Failure) and not is_running(pid)
 
 
-def test_a_device_that_has_no_room_names_the_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_that_has_no_room_names_the_option(tmp_path, monkeypatch):
     """SPDK says no more than ENOMEM, for example of 256 MiB without hugepages."""
     client = "ioplan_spdk.rpc.client"
     error = import_module(client).RpcError("bdev_malloc_create", -12, "ENOMEM")
@@ -380,7 +370,7 @@ def test_a_device_that_has_no_room_names_the_option(
     assert "--option memory_mib=1024" in failure.message, failure
 
 
-def test_a_stopped_run_ends_its_process(tmp_path: Path) -> None:
+def test_a_stopped_run_ends_its_process(tmp_path):
     drive = opened(stand_in(tmp_path, "rpc/H_SIGTERM"))
     with drive.start(job(**LONG_MIX)) as execution:
         taken = iter(execution)
@@ -393,7 +383,7 @@ def test_a_stopped_run_ends_its_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_paused_one_dies_with_ioplan(tmp_path: Path) -> None:
+def test_a_paused_one_dies_with_ioplan(tmp_path):
     program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
     words, pipe = orphan(program, tmp_path, 1, 100, PAUSED), subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as parent:
@@ -408,21 +398,21 @@ needs_bdevperf = pytest.mark.skipif(real() is None, reason=LEFT_OUT)
 
 
 @needs_bdevperf
-def test_known_latencies() -> None:
+def test_known_latencies():
     target = "delay:128MiB:1000:5000:3000:9000"
     asked = job(
         target, 128 << 20, read_percent=70, run_ns=2 * SECOND_NS, read_only=False
     )
     result = measured(ran(real() or Path(), asked))
     for direction, usual_ns in (("read", 1.04e6), ("write", 3.06e6)):
-        latency = result.directions[direction].latency  # type: ignore[index]
+        latency = result.directions[direction].latency
         assert latency
         p50_ns = latency.percentiles[0].latency_ns
         check_known_latency(latency.mean_ns, p50_ns, usual_ns)
 
 
 @needs_bdevperf
-def test_a_rate_is_a_limit_in_thousands() -> None:
+def test_a_rate_is_a_limit_in_thousands():
     for percent in (100, 0, 50):
         asked = job(rate=Rate(iops=1500), read_percent=percent, read_only=False)
         result = measured(ran(real() or Path(), asked))
@@ -433,7 +423,7 @@ def test_a_rate_is_a_limit_in_thousands() -> None:
 
 @needs_bdevperf
 @pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs root to leave it")
-def test_real_faults_are_told() -> None:
+def test_real_faults_are_told():
     cases: list[tuple[dict[str, Any], str]] = [
         ({"mask": "0x8000000"}, "core"),
         ({"memory_mib": 128}, "memory"),
@@ -444,7 +434,7 @@ def test_real_faults_are_told() -> None:
 
 
 @needs_bdevperf
-def test_a_real_one_is_as_new(tmp_path: Path) -> None:
+def test_a_real_one_is_as_new(tmp_path):
     path = tmp_path / "data.bin"
     path.write_bytes(bytes(8 << 20))
     mix, drive = job(read_percent=70, read_only=False), opened(real() or Path())

@@ -42,7 +42,7 @@ def entries(name: str, method: str) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_transcript_is_survived(name: str) -> None:
+def test_every_transcript_is_survived(name):
     recorded = RECORDINGS[name].input
     printed_text = recorded.get("stdout", "")
     told = why(recorded.get("code"), recorded["stderr"] + printed_text)
@@ -75,7 +75,7 @@ ASKED = {"queue_depth": 4, "io_size": "4096", "time_in_sec": 1, "workload_type":
 
 
 @given(st.text())
-def test_no_text_breaks_the_parser(garbage: str) -> None:
+def test_no_text_breaks_the_parser(garbage):
     printed_jobs(garbage)
     printed_jobs(f"Running I/O for 1 seconds...\nLatency summary\n{garbage}")
     why(None, garbage)
@@ -101,7 +101,7 @@ KEYS = st.sampled_from(
 
 
 @given(JSON | st.dictionaries(KEYS, JSON))
-def test_no_reply_breaks_the_readers(reply: Any) -> None:
+def test_no_reply_breaks_the_readers(reply):
     take(lambda: checked_outcome(reply, ASKED, ended=False))
     take(lambda: counters(reply, "x", "read"))
     take(lambda: dense(reply))
@@ -111,7 +111,7 @@ def test_no_reply_breaks_the_readers(reply: Any) -> None:
     st.dictionaries(st.integers(0, 5000), st.integers(1, 10**9), min_size=1),
     st.integers(1, 10**9),
 )
-def test_a_shape_keeps_count_and_mean(counts: dict[int, int], ios: int) -> None:
+def test_a_shape_keeps_count_and_mean(counts, ios):
     shape = no_bins()
     for bucket, count in counts.items():
         shape[bucket] = count
@@ -123,7 +123,7 @@ def test_a_shape_keeps_count_and_mean(counts: dict[int, int], ios: int) -> None:
     assert inside[: bucket_index(10_000)].sum() == 0
 
 
-def test_hugepages(tmp_path: Path) -> None:
+def test_hugepages(tmp_path):
     meminfo, mounts = tmp_path / "meminfo", tmp_path / "mounts"
     meminfo.write_text("HugePages_Total:       0\n")
     mounts.write_text("proc /proc proc rw 0 0\n")
@@ -150,7 +150,7 @@ def process(
     return folder
 
 
-def test_what_another_spdk_polls(tmp_path: Path) -> None:
+def test_what_another_spdk_polls(tmp_path):
     process(tmp_path, 100, ["reactor_3", "reactor_5", "rte_intr"])
     process(tmp_path, 200, ["fio", "fio"])
     process(tmp_path, 300, ["reactor_6"], state="T")
@@ -167,10 +167,10 @@ def test_what_another_spdk_polls(tmp_path: Path) -> None:
     assert "process 100 polls CPU 5" in shared_warning((4, 5), polled)
 
 
-def test_a_histogram_that_was_switched_late_keeps_the_exact_mean() -> None:
+def test_a_histogram_that_was_switched_late_keeps_the_exact_mean():
     """Then it has much of the other direction, which is taken out as well as can be."""
     script = script_of(job(read_percent=50, read_only=False), SpdkOptions())
-    mixed = MixedHistogram(None, script)  # type: ignore[arg-type]
+    mixed = MixedHistogram(None, script)
     reads, writes = no_bins(), no_bins()
     reads[bucket_index(10_000)] = writes[bucket_index(20_000)] = 1000
     above = reads.copy()

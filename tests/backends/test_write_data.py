@@ -37,7 +37,7 @@ BACKENDS: dict[str, type[Backend]] = {"io_uring": IoUringBackend, "fio": FioBack
 
 
 @pytest.fixture
-def backend(request: pytest.FixtureRequest) -> Backend:
+def backend(request) -> Backend:
     if request.param == "fio" and shutil.which("fio") is None:
         pytest.skip("LEFT OUT: fio is not installed")
     return BACKENDS[request.param]()
@@ -86,9 +86,7 @@ def share(target: Path, window_bytes: int) -> float:
     [("io_uring", "random"), ("io_uring", "sequential large"), ("fio", "sequential")],
     indirect=["backend"],
 )
-def test_random_data_does_not_compress(
-    way: str, backend: Backend, tmp_path: Path
-) -> None:
+def test_random_data_does_not_compress(way, backend, tmp_path):
     target = tmp_path / "target.bin"
     written(backend, writes(way, data=RANDOM), target)
     shares = {name: share(target, size) for name, size in WINDOWS.items()}
@@ -106,9 +104,7 @@ def test_random_data_does_not_compress(
     ],
     indirect=["backend"],
 )
-def test_whole_writes_repeat_by_their_share(
-    way: str, data: dict[str, Any], backend: Backend, tmp_path: Path
-) -> None:
+def test_whole_writes_repeat_by_their_share(way, data, backend, tmp_path):
     target = tmp_path / "target.bin"
     written(backend, writes(way, LARGE, data=data, dedup_percent=30), target)
     content, size = target.read_bytes(), WRITES[way][0]
@@ -127,9 +123,7 @@ def test_whole_writes_repeat_by_their_share(
     ],
     indirect=["backend"],
 )
-def test_compressible_data_compresses_by_its_share(
-    way: str, percent: int, backend: Backend, tmp_path: Path
-) -> None:
+def test_compressible_data_compresses_by_its_share(way, percent, backend, tmp_path):
     target = tmp_path / "target.bin"
     data = {"kind": "compressible", "percent": percent}
     written(backend, writes(way, data=data), target)

@@ -336,7 +336,7 @@ class Served(Trial):
     ) -> None:
         note.write_text(json.dumps({"by": MISSED}))
         os.environ.pop("PYTEST_HOMES", None)  # so that it has a home of its own
-        sys.modules["own_environment"].enter()  # type: ignore[attr-defined]
+        sys.modules["own_environment"].enter()
         if mutant:
             mutation.install(f"{mutant.node}{os.pathsep}{mutant.file}")
             if mutation.module_of(mutant.file) in sys.modules:

@@ -194,10 +194,10 @@ def install(what: str) -> None:
         changes = {Path(first): put(int(number))}
     else:
         with Path(first).open("r+b") as file:
-            builtins.__reached__ = mmap.mmap(file.fileno(), 0)  # type: ignore[attr-defined]
+            builtins.__reached__ = mmap.mmap(file.fileno(), 0)
         files = files_of([Path(name) for name in names])
         changes = {file: mark(place * LINES) for place, file in enumerate(files)}
-    sys.meta_path.insert(0, Finder(changes))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder(changes))
 
 
 def module_of(file: Path) -> str:

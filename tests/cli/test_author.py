@@ -23,7 +23,7 @@ test "Odd [title]*" { run w, qd 3 for t }
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Path:
+def plan(tmp_path) -> Path:
     (tmp_path / "lib").mkdir()
     plan_file(tmp_path / "lib", LIBRARY, "w.ioplan")
     return plan_file(tmp_path, PLAN)
@@ -38,9 +38,7 @@ def titles(store: Path) -> list[str]:
 
 
 class TestSelection:
-    def test_tests_are_listed_and_nothing_is_done(
-        self, plan: Path, store_path: Path
-    ) -> None:
+    def test_tests_are_listed_and_nothing_is_done(self, plan, store_path):
         for command in ("run", "plan", "check"):
             done = ioplan(command, plan, "--list", "--test", "random*")
             assert done.code == 0 and done.out == (
@@ -57,9 +55,7 @@ class TestSelection:
             (("*",), "Random reads, Random writes, Odd [title]*"),
         ],
     )
-    def test_by_globs_of_their_titles(
-        self, plan: Path, globs: tuple[str, ...], kept: str
-    ) -> None:
+    def test_by_globs_of_their_titles(self, plan, globs, kept):
         words = [word for glob in globs for word in ("--test", glob)]
         rows = ioplan("check", plan, "--list", *words).out.splitlines()
         assert ", ".join(row.split("  ")[0] for row in rows) == kept
@@ -72,18 +68,14 @@ class TestSelection:
             ("x*", ""),
         ],
     )
-    def test_one_that_fits_none_is_an_error(
-        self, plan: Path, glob: str, help: str
-    ) -> None:
+    def test_one_that_fits_none_is_an_error(self, plan, glob, help):
         done = ioplan("plan", plan, "--test", glob)
         assert done.code == 2
         assert done.err == (
             f"error: no test of {plan} is called {glob!r}{help}; --list shows all\n"
         )
 
-    def test_a_session_is_of_its_tests(
-        self, plan: Path, store_path: Path, rough_sim: None
-    ) -> None:
+    def test_a_session_is_of_its_tests(self, plan, store_path, rough_sim):
         assert run(plan, "--test", "* writes", "--quiet").code == 0
         assert titles(store_path) == ["Random writes"]
         assert "Random reads" not in ioplan("show").out
@@ -94,13 +86,11 @@ class TestSelection:
             "Headlines, SIMULATED",
         ]
 
-    def test_an_export_is_of_all_tests(self, plan: Path, rough_sim: None) -> None:
+    def test_an_export_is_of_all_tests(self, plan, rough_sim):
         done = ioplan("show", "--test", "x", "--format", "csv")
         assert done.code == 2 and "--format writes the whole session" in done.err
 
-    def test_some_tests_of_a_session_go_on(
-        self, plan: Path, store_path: Path, rough_sim: None
-    ) -> None:
+    def test_some_tests_of_a_session_go_on(self, plan, store_path, rough_sim):
         assert run(plan, "--test", "random*", "--quiet").code == 0
         with Store.open(store_path) as store:
             session = store.session("last").id
@@ -118,13 +108,13 @@ class TestSelection:
 
 
 class TestStandardInput:
-    def test_a_plan_is_checked(self, tmp_path: Path, plan: Path) -> None:
+    def test_a_plan_is_checked(self, tmp_path, plan):
         assert ioplan("check", "-", "--stdin-name", plan, stdin=PLAN).code == 0
         done = ioplan("check", "-", stdin='test "T" { run random 4k 100/0 for 1s }')
         assert done.code == 2 and "--> stdin.ioplan:1:23" in done.err
         assert ioplan("check", "-", stdin=LIBRARY).code == 0
 
-    def test_a_plan_is_formatted(self, tmp_path: Path) -> None:
+    def test_a_plan_is_formatted(self, tmp_path):
         done = ioplan("fmt", "-", stdin="workload  w=random 4KiB  100/0")
         assert (done.code, done.out) == (0, "workload w = random 4KiB 100/0\n")
         assert ioplan("fmt", "-", "--check", stdin=done.out).code == 0
@@ -135,13 +125,13 @@ class TestStandardInput:
 
 
 class TestLibraries:
-    def test_one_is_checked_and_cannot_be_run(self, plan: Path) -> None:
+    def test_one_is_checked_and_cannot_be_run(self, plan):
         library = plan.parent / "lib/w.ioplan"
         done = ioplan("check", library)
         assert (done.code, done.out, done.err) == (0, "", "")
         assert "the plan has no test" in ioplan("plan", library).err
 
-    def test_the_lab_has_some(self, tmp_path: Path, plan: Path) -> None:
+    def test_the_lab_has_some(self, tmp_path, plan):
         (tmp_path / "lab").mkdir()
         (tmp_path / "lib").rename(tmp_path / "lab/plans")
         plan.write_text(PLAN.replace("lib/w", "w"))
@@ -151,9 +141,7 @@ class TestLibraries:
         assert ioplan("check", plan, "--lab", lab).code == 0
         assert ioplan("plan", plan, "--lab", lab).code == 0
 
-    def test_a_record_has_all_files(
-        self, plan: Path, store_path: Path, rough_sim: None
-    ) -> None:
+    def test_a_record_has_all_files(self, plan, store_path, rough_sim):
         assert run(plan, "--quiet").code == 0
         library = plan.parent / "lib/w.ioplan"
         library.unlink()
@@ -166,8 +154,8 @@ class TestLibraries:
         assert ioplan("check", again).code == 0
 
     def test_a_session_goes_on_with_an_edited_library(
-        self, plan: Path, store_path: Path, rough_sim: None
-    ) -> None:
+        self, plan, store_path, rough_sim
+    ):
         assert run(plan, "--quiet").code == 0
         (plan.parent / "lib/w.ioplan").write_text(LIBRARY.replace("4KiB", "8KiB"))
         done = succeed("resume")
@@ -183,7 +171,7 @@ KNOWN = [
 
 
 class TestExplain:
-    def test_every_word_is_explained_and_examples_of_clauses_are_right(self) -> None:
+    def test_every_word_is_explained_and_examples_of_clauses_are_right(self):
         listed = ioplan("explain")
         assert all(len(row) <= 80 for row in listed.out.splitlines())
         words = {*re.findall(r"[a-z][\w-]+", listed.out)} & {*KNOWN}
@@ -220,13 +208,13 @@ class TestExplain:
             ("zipf pareto", "\npareto: "),
         ],
     )
-    def test_words_are_a_term_or_each_for_itself(self, words: str, told: str) -> None:
+    def test_words_are_a_term_or_each_for_itself(self, words, told):
         """One of several meanings has all of them, or the statements it is a part of."""
         done = ioplan("explain", *words.split())
         assert done.code == 0 and told in done.out
         assert words != "read random" or "\nrandom: " not in done.out
 
-    def test_other_words_are_not_known(self) -> None:
+    def test_other_words_are_not_known(self):
         near, far = ioplan("explain", "zipff"), ioplan("explain", "nobody", "here")
         assert near.code == far.code == 2
         assert "unknown word 'zipff', did you mean 'zipf'?; ioplan" in near.err
@@ -235,9 +223,7 @@ class TestExplain:
 
 class TestNew:
     @pytest.mark.parametrize("template", ["depth", "size", "steady", "library"])
-    def test_each_template_is_right_and_formatted(
-        self, template: str, tmp_path: Path
-    ) -> None:
+    def test_each_template_is_right_and_formatted(self, template, tmp_path):
         path = tmp_path / "my_review.ioplan"
         succeed("new", path, "--template", template)
         assert ioplan("check", path).code == 0
@@ -245,14 +231,12 @@ class TestNew:
         titled = template == "library" or 'plan "My review"' in path.read_text()
         assert titled and "FILE" not in path.read_text()
 
-    def test_nothing_is_overwritten(self, tmp_path: Path) -> None:
+    def test_nothing_is_overwritten(self, tmp_path):
         path = plan_file(tmp_path, "mine")
         refuse("exists already", "new", path, "--template", "depth")
         assert path.read_text() == "mine"
 
-    def test_without_a_terminal_it_is_the_first(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_a_terminal_it_is_the_first(self, tmp_path, monkeypatch):
         """As docs/getting-started.md has it: ioplan new review.ioplan."""
         monkeypatch.chdir(tmp_path)
         done = succeed("new", "review.ioplan", stdin="2\nMine\n")
@@ -261,9 +245,7 @@ class TestNew:
         assert ioplan("check", "review.ioplan").code == 0
         assert ioplan("new", "review.ioplan", stdin="").code == 2
 
-    def test_what_is_not_said_is_asked(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_is_not_said_is_asked(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr("ioplan.cli.commands.author.new._can_ask", lambda: True)
         done = ioplan("new", stdin="2\nMine\n")
@@ -276,7 +258,7 @@ class TestNew:
 
 
 @pytest.mark.long
-def test_a_plan_is_watched_with_its_library(plan: Path) -> None:
+def test_a_plan_is_watched_with_its_library(plan):
     pytest.importorskip("watchfiles")
     call = [sys.executable, "-m", "ioplan.cli", "watch", str(plan), "--scale-time"]
     library = plan.parent / "lib/w.ioplan"

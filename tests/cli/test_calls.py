@@ -39,7 +39,7 @@ def forms_of(kind: str, name: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_what_cannot_be_given_twice_is_refused(words: str) -> None:
+def test_what_cannot_be_given_twice_is_refused(words):
     """By each two of an option's names and forms, also with the same value."""
     for option in COMMANDS[words].options:
         forms = [form for name in option.names for form in forms_of(option.kind, name)]
@@ -64,7 +64,7 @@ def test_what_cannot_be_given_twice_is_refused(words: str) -> None:
         ("--version --version", "is given twice"),
     ],
 )  # fmt: skip
-def test_a_name_with_a_value_is_given_once(words: str, text: str) -> None:
+def test_a_name_with_a_value_is_given_once(words, text):
     refuse(text, *words.split())
 
 
@@ -95,9 +95,7 @@ class TestWords:
             ("lab worker --lab x --help", {"help": True}),
         ],
     )
-    def test_options_stand_anywhere_and_in_every_usual_form(
-        self, words: str, read: dict[str, Any]
-    ) -> None:
+    def test_options_stand_anywhere_and_in_every_usual_form(self, words, read):
         """A value may begin with a dash, and two dashes end options; help is given
         whatever else is wrong; what is not given has its default."""
         assert read.items() <= values(*words.split()).items()
@@ -128,7 +126,7 @@ class TestWords:
             ),
         ],
     )  # fmt: skip
-    def test_what_cannot_be_is_told(self, words: tuple[str, ...], text: str) -> None:
+    def test_what_cannot_be_is_told(self, words, text):
         done = ioplan(*words)
         assert done.code == 2 and done.out == ""
         assert done.err.startswith("Usage: ioplan") and "╭─ Error ─" in done.err
@@ -141,9 +139,7 @@ class TestHelp:
         (lab,) = (one for one in IOPLAN.entries if one.name == "lab")
         return [("", IOPLAN), ("lab", lab), *COMMANDS.items()]
 
-    def test_each_page_has_all_that_there_is_in_80_columns(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_each_page_has_all_that_there_is_in_80_columns(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         for words, entry in self.entries():
             done = ioplan(*words.split(), "--help")
@@ -157,7 +153,7 @@ class TestHelp:
             for command in entry.shown if isinstance(entry, Group) else ():
                 assert command.name in text.split() and command.summary in text
 
-    def test_each_has_examples_that_can_be_called(self) -> None:
+    def test_each_has_examples_that_can_be_called(self):
         for words, entry in self.entries():
             shown = words not in ("lab", "lsp")
             assert bool(entry.examples) == (
@@ -168,25 +164,23 @@ class TestHelp:
                 call = shlex.split(re.split(r" [<>] (?=[\w.-]+$)", example)[0])
                 assert isinstance(parse(call[1:], IOPLAN).entry, Command)
 
-    def test_it_is_as_wide_as_the_terminal(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_is_as_wide_as_the_terminal(self, monkeypatch):
         for columns, width in ((60, 60), (10, 60), (90, 90), (300, 100)):
             monkeypatch.setenv("COLUMNS", str(columns))
             lines = ioplan("run", "-h").out.splitlines()
             assert max(len(line) for line in lines if line[:1] in {*"╭│╰"}) == width
 
-    def test_without_a_command_it_is_help_but_an_error(self) -> None:
+    def test_without_a_command_it_is_help_but_an_error(self):
         assert ioplan().out == ioplan("--help").out and ioplan().code == 2
         assert ioplan("lab").out == ioplan("lab", "--help").out
 
-    def test_what_is_hidden_is_not_shown(self) -> None:
+    def test_what_is_hidden_is_not_shown(self):
         assert "--lane" not in ioplan("run", "--help").out
 
-    def test_into_a_pipe_it_has_no_colours(self) -> None:
+    def test_into_a_pipe_it_has_no_colours(self):
         assert "\x1b" not in ioplan("--help").out
 
-    def test_the_version_is_told_whatever_follows(self) -> None:
+    def test_the_version_is_told_whatever_follows(self):
         assert ioplan("--version", "check").out == ioplan("--version").out
 
 
@@ -249,12 +243,10 @@ class TestCompletion:
             ("ioplan foo", []),
         ],
     )  # fmt: skip
-    def test_what_may_follow(self, typed: str, names: list[str]) -> None:
+    def test_what_may_follow(self, typed, names):
         assert answers("bash", typed).split() == names
 
-    def test_values_of_the_store_the_lab_and_the_folder(
-        self, tmp_path: Path, store_path: Path
-    ) -> None:
+    def test_values_of_the_store_the_lab_and_the_folder(self, tmp_path, store_path):
         lab = tmp_path / "lab.toml"
         lab.write_text('[targets.fast]\npath = "/dev/x"\n[groups]\nall = ["fast"]\n')
         plan = plan_file(tmp_path, READS, "my plan.ioplan")
@@ -273,7 +265,7 @@ class TestCompletion:
         store_path.write_bytes(b"no store")
         assert answers("bash", "ioplan show ") == ""  # an error is no value
 
-    def test_a_shell_says_which_word_it_means_and_reads_it_in_its_own_way(self) -> None:
+    def test_a_shell_says_which_word_it_means_and_reads_it_in_its_own_way(self):
         assert answers("bash", "ioplan\nch\n--lab", "1") == "check\n"
         fitting = {"--on", "--option", "--only-exact", "--overwrite"}
         fitting |= {"--overwrite-from", "--overwrite-data"}
@@ -292,7 +284,7 @@ class TestCompletion:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("shell", ASK)
-    def test_the_script_works_in_its_shell(self, shell: str, tmp_path: Path) -> None:
+    def test_the_script_works_in_its_shell(self, shell, tmp_path):
         if not shutil.which(shell):
             pytest.skip(f"LEFT OUT: completion in {shell}, which is not installed")
         script = tmp_path / "ioplan"
@@ -309,9 +301,7 @@ class TestCompletion:
         assert done.stdout.split()[:1] == ["--scale-time"], done.stderr
 
     @pytest.mark.parametrize("shell", PLACES)
-    def test_it_is_installed_once(
-        self, shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_is_installed_once(self, shell, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
         monkeypatch.setattr(f"{SCRIPTS}._name_of", lambda process: "make")
@@ -326,9 +316,7 @@ class TestCompletion:
         assert [path.read_text() for path in tmp_path.glob(".*rc")] == once
         assert all(text.startswith("alias ll='ls -l'") for text in once)
 
-    def test_for_another_shell_there_is_none(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_for_another_shell_there_is_none(self, monkeypatch):
         monkeypatch.setenv("SHELL", "/bin/tcsh")
         monkeypatch.setattr(f"{SCRIPTS}._name_of", lambda process: "make")
         done = ioplan("--show-completion")
@@ -341,7 +329,7 @@ class TestCompletion:
 @pytest.mark.parametrize(
     "words", ["answer", "journal", "report --pdf", "report --drive"]
 )
-def test_a_call_of_what_was_removed_names_what_to_use_instead(words: str) -> None:
+def test_a_call_of_what_was_removed_names_what_to_use_instead(words):
     done = ioplan(*words.split())
     assert done.code == 2 and ". It was removed: " in done.err.replace("\n", " ")
 
@@ -361,8 +349,6 @@ def test_a_call_of_what_was_removed_names_what_to_use_instead(words: str) -> Non
         ),
     ],
 )
-def test_a_file_that_says_what_was_removed_is_told(
-    name: str, text: str, call: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_file_that_says_what_was_removed_is_told(name, text, call, tmp_path):
     (tmp_path / name).write_text(text)
     refuse("' was removed", *call, tmp_path / name)

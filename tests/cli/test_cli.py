@@ -31,7 +31,7 @@ SIM = ("--backend", "sim", "--create", "1GiB")
 
 
 @pytest.fixture
-def reads(tmp_path: Path) -> Path:
+def reads(tmp_path) -> Path:
     return plan_file(tmp_path, READS)
 
 
@@ -41,9 +41,7 @@ def narrow(done: Done) -> bool:
 
 
 @pytest.mark.promise("exit_codes.held")
-def test_run_ends_with_bars_what_to_know_and_where_all_figures_are(
-    reads: Path, store_path: Path
-) -> None:
+def test_run_ends_with_bars_what_to_know_and_where_all_figures_are(reads, store_path):
     """A bar and a value for each headline, and at most five lines."""
     done = succeed("run", reads, *SIM)
     _, end = done.out.split("Headlines, SIMULATED ")
@@ -60,7 +58,7 @@ def test_run_ends_with_bars_what_to_know_and_where_all_figures_are(
     assert max(map(len, end.splitlines())) <= 80
 
 
-def test_show_has_a_screen_of_charts_and_headlines(reads: Path) -> None:
+def test_show_has_a_screen_of_charts_and_headlines(reads):
     """Of 80 columns and 50 lines, with the first chart of a test; not its table."""
     succeed("run", reads, *SIM, "--quiet")
     done = succeed("show")
@@ -69,7 +67,7 @@ def test_show_has_a_screen_of_charts_and_headlines(reads: Path) -> None:
     assert done.out.splitlines()[-1].startswith("all figures: ioplan show 2")
 
 
-def test_json_lines_are_json_and_nothing_else(reads: Path) -> None:
+def test_json_lines_are_json_and_nothing_else(reads):
     done = ioplan("run", reads, *SIM, "--json")
     kinds = [line["type"] for line in done.lines]
     assert kinds[0] == "session" and kinds[-1] == "end"
@@ -80,14 +78,14 @@ def test_json_lines_are_json_and_nothing_else(reads: Path) -> None:
     ]
 
 
-def test_quiet_says_nothing(reads: Path) -> None:
+def test_quiet_says_nothing(reads):
     done = ioplan("run", reads, *SIM, "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert "Reads" in ioplan("ls").out
 
 
 @pytest.mark.promise("exit_codes.failed")
-def test_a_failed_expectation_exits_with_1(tmp_path: Path) -> None:
+def test_a_failed_expectation_exits_with_1(tmp_path):
     text = READS.replace("p99 < 100ms", "p99 < 1us when qd == 4")
     done = ioplan("run", plan_file(tmp_path, text), *SIM)
     assert done.code == 1
@@ -95,14 +93,14 @@ def test_a_failed_expectation_exits_with_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("exit_codes.failed")
-def test_an_undecided_expectation_is_not_held(tmp_path: Path) -> None:
+def test_an_undecided_expectation_is_not_held(tmp_path):
     text = READS.replace("p99 <", "p99.999 <")
     done = ioplan("run", plan_file(tmp_path, text), *SIM, "--scale-time", "0.01")
     assert done.code == 1
     assert "needs 1,000,000 I/Os" in done.out.replace("\n", " ")
 
 
-def test_baseline(tmp_path: Path) -> None:
+def test_baseline(tmp_path):
     text = READS.replace("p99 < 100ms", "iops >= 95% of baseline")
     path = plan_file(tmp_path, text)
     first = succeed("run", path, *SIM, "--json")
@@ -114,7 +112,7 @@ def test_baseline(tmp_path: Path) -> None:
     )
 
 
-def test_scale_time_multiplies_every_duration(reads: Path) -> None:
+def test_scale_time_multiplies_every_duration(reads):
     done = ioplan("run", reads, *SIM, "--json", "--scale-time", "0.25")
     assert {r["record"]["run_s"] for r in done.of("record")} == {0.5}
     whole = json.loads(ioplan("plan", reads, "--json").out)
@@ -123,12 +121,12 @@ def test_scale_time_multiplies_every_duration(reads: Path) -> None:
     assert part_s == whole_s / 4 == 2.0
 
 
-def test_set_changes_a_param(reads: Path) -> None:
+def test_set_changes_a_param(reads):
     done = ioplan("run", reads, *SIM, "--json", "--set", "run_time=100ms")
     assert {r["record"]["run_s"] for r in done.of("record")} == {0.1}
 
 
-def test_plan_fits_80_columns_and_adds_up(tmp_path: Path) -> None:
+def test_plan_fits_80_columns_and_adds_up(tmp_path):
     done = ioplan("plan", ROOT / "examples/review.ioplan", "--capacity", "64GiB")
     assert done.code == 0 and narrow(done)
     listed = json.loads(ioplan("plan", ROOT / "examples/review.ioplan", "--json").out)
@@ -137,7 +135,7 @@ def test_plan_fits_80_columns_and_adds_up(tmp_path: Path) -> None:
     assert sum(singles) == pytest.approx(most["run_s"], rel=1e-6)
 
 
-def test_plan_takes_the_capacity_of_a_target(reads: Path, tmp_path: Path) -> None:
+def test_plan_takes_the_capacity_of_a_target(reads, tmp_path):
     target = tmp_path / "t.bin"
     target.write_bytes(bytes(1 << 20))
     listed = json.loads(ioplan("plan", reads, "--json", "--target", target).out)
@@ -146,7 +144,7 @@ def test_plan_takes_the_capacity_of_a_target(reads: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.promise("exit_codes.usage", "first_minutes.check")
-def test_check_finds_all_errors(tmp_path: Path) -> None:
+def test_check_finds_all_errors(tmp_path):
     text = READS.replace("100/0", "100/10").replace("doubling", "dubling")
     path = plan_file(tmp_path, text)
     done = ioplan("check", path)
@@ -158,7 +156,7 @@ def test_check_finds_all_errors(tmp_path: Path) -> None:
     assert ioplan("check", path, "--format", "xml").code == 2
 
 
-def test_fmt_rewrites_once(tmp_path: Path) -> None:
+def test_fmt_rewrites_once(tmp_path):
     path = plan_file(tmp_path, READS)
     assert ioplan("fmt", path, "--check").code == 1
     assert path.read_text() == READS
@@ -168,15 +166,13 @@ def test_fmt_rewrites_once(tmp_path: Path) -> None:
     assert ioplan("fmt", path).out == "" and path.read_text() == formatted
 
 
-def test_fmt_leaves_a_broken_plan_alone(tmp_path: Path) -> None:
+def test_fmt_leaves_a_broken_plan_alone(tmp_path):
     path = plan_file(tmp_path, "test {")
     assert ioplan("fmt", path).code == 2
     assert path.read_text() == "test {"
 
 
-def test_store_option_beats_environment_beats_xdg(
-    reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_option_beats_environment_beats_xdg(reads, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
     monkeypatch.delenv("IOPLAN_STORE", raising=False)
     ioplan("run", reads, *SIM, "--quiet")
@@ -192,7 +188,7 @@ def test_store_option_beats_environment_beats_xdg(
 
 
 @pytest.mark.long
-def test_backends_shows_the_version_and_the_driver_named() -> None:
+def test_backends_shows_the_version_and_the_driver_named():
     def streams(*words: str) -> str:
         shown = ioplan("backends", *words).out.splitlines()
         (row,) = (line for line in shown if "several streams" in line)
@@ -220,7 +216,7 @@ def test_backends_shows_the_version_and_the_driver_named() -> None:
         (("--backend", "oif"), "no backend 'oif'"),
     ],
 )
-def test_options_that_no_backend_takes(words: tuple[str, ...], told: str) -> None:
+def test_options_that_no_backend_takes(words, told):
     done = ioplan("backends", *words)
     assert told in done.err + done.out
 
@@ -252,12 +248,8 @@ BAD_CALLS = [
 @pytest.mark.parametrize(("arguments", "message"), BAD_CALLS)
 @pytest.mark.promise("exit_codes.usage")
 def test_bad_calls_say_what_to_do_and_exit_with_2(
-    arguments: tuple[str, ...],
-    message: str,
-    reads: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    arguments, message, reads, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("empty.bin").touch()
     Path("other.bin").write_bytes(bytes(8192))
@@ -269,7 +261,7 @@ def test_bad_calls_say_what_to_do_and_exit_with_2(
     assert Path("other.bin").read_bytes() == bytes(8192)
 
 
-def test_a_plan_that_is_no_text(tmp_path: Path) -> None:
+def test_a_plan_that_is_no_text(tmp_path):
     path = tmp_path / "binary"
     path.write_bytes(b"\xff\xfe\x00")
     assert "is it a plan?" in ioplan("check", path).err
@@ -277,7 +269,7 @@ def test_a_plan_that_is_no_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_it_is_being_read(tmp_path: Path, reads: Path) -> None:
+def test_ctrl_c_while_it_is_being_read(tmp_path, reads):
     """One line and the exit code of a stop, whatever is being imported."""
     reached = tmp_path / "reached"
     slow = (
@@ -298,9 +290,7 @@ def test_ctrl_c_while_it_is_being_read(tmp_path: Path, reads: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])
-def test_a_region_outside_of_a_stated_size_is_refused(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_region_outside_of_a_stated_size_is_refused(words, tmp_path):
     text = 'test "T" { run random 64KiB 70/30, region 1GiB..2GiB for 2s }'
     plan = plan_file(tmp_path, text)
     done = ioplan("plan", plan, "--capacity", "256MiB", *words)

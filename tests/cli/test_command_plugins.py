@@ -47,7 +47,7 @@ def caller(folder: Path, *packages: Path, module: str = "ioplan.cli") -> Call:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(tmp_path_factory) -> Path:
     """A folder with the example, as pip installs it."""
     folder, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
     shutil.copytree(EXAMPLE, copy / "it", ignore=shutil.ignore_patterns("__pycache__"))
@@ -69,7 +69,7 @@ def package(folder: Path, name: str, text: str) -> Path:
 
 
 @pytest.mark.long
-def test_a_strangers_command_works_as_ours(installed: Path, tmp_path: Path) -> None:
+def test_a_strangers_command_works_as_ours(installed, tmp_path):
     call = caller(tmp_path, installed)
     (tmp_path / "p.ioplan").write_text(PLAN)
     done = call("run", "p.ioplan", "--backend", "sim", "--create", "64MiB")
@@ -95,9 +95,7 @@ def test_a_strangers_command_works_as_ours(installed: Path, tmp_path: Path) -> N
         (TWIN, "there is a command `run` already"),
     ],
 )
-def test_a_bad_one_is_left_out_and_stops_nothing(
-    text: str, why: str, tmp_path: Path
-) -> None:
+def test_a_bad_one_is_left_out_and_stops_nothing(text, why, tmp_path):
     call = caller(tmp_path, package(tmp_path / "site", "twin", text))
     (tmp_path / "p.ioplan").write_text(PLAN)
     done = call("check", "p.ioplan")
@@ -110,7 +108,7 @@ def test_a_bad_one_is_left_out_and_stops_nothing(
 
 
 @pytest.mark.long
-def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
+def test_the_main_job_needs_none_of_ours(tmp_path):
     """From plan to report with the folders of the plug-ins deleted."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(paths.ROOT / "dsl" / "ioplan", tmp_path / "ioplan", ignore=ignored)

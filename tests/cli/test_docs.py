@@ -55,9 +55,7 @@ STARTED = DOCS / "getting-started.md"
 
 
 @pytest.mark.promise("figures.simulated")
-def test_the_demo_that_is_shown_gives_on_sim_what_is_shown(
-    store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_that_is_shown_gives_on_sim_what_is_shown(store_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     demo = Path("examples/demo.ioplan")
     done = ioplan("run", demo, "--backend", "sim", "--create", "1GiB")
@@ -68,7 +66,7 @@ def test_the_demo_that_is_shown_gives_on_sim_what_is_shown(
     assert max(map(len, lines)) <= 80 and len(lines) <= 50
 
 
-def test_the_refused_drive_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_refused_drive_in_the_readme(monkeypatch):
     """And its lines are a lab file that permits it."""
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
@@ -78,7 +76,7 @@ def test_the_refused_drive_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> Non
     assert f"--target {DRIVE.kernel} --overwrite {id}\n" in README.read_text()
 
 
-def test_the_lines_in_the_readme_are_a_lab_file(tmp_path: Path) -> None:
+def test_the_lines_in_the_readme_are_a_lab_file(tmp_path):
     (entry,) = re.findall(
         r"^\[targets.*?^writable = true$", README.read_text(), re.S | re.M
     )
@@ -86,9 +84,7 @@ def test_the_lines_in_the_readme_are_a_lab_file(tmp_path: Path) -> None:
     assert ioplan("lab", "check", "--lab", lab).code == 0
 
 
-def test_the_import_that_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_import_that_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     document = DOCS / "import.md"
     job = plan_file(tmp_path, blocks("ini", document)[0], "rand.fio")
@@ -97,9 +93,7 @@ def test_the_import_that_is_shown(
 
 
 @pytest.mark.promise("first_minutes.check")
-def test_the_diagnostic_that_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_diagnostic_that_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "\n" * 6 + "workload oltp = random 8KiB 70/40, qd 32\n"
     plan_file(tmp_path, text + 'test "T" { run oltp for 1s }', "review.ioplan")
@@ -107,19 +101,19 @@ def test_the_diagnostic_that_is_shown(
     assert shown in squeezed(ioplan("check", "review.ioplan").err)
 
 
-def test_the_steps_that_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_steps_that_are_shown(monkeypatch):
     monkeypatch.chdir(ROOT)
     done = ioplan("plan", "examples/demo.ioplan", "--capacity", "512MiB")
     assert squeezed(blocks("text", STARTED)[2]) in squeezed(done.out)
 
 
 @pytest.mark.parametrize("plan", EXAMPLES + SUITES, ids=lambda p: p.name)
-def test_each_plan_is_in_layout(plan: Path) -> None:
+def test_each_plan_is_in_layout(plan):
     assert ioplan("fmt", plan, "--check").code == 0
 
 
 @pytest.mark.parametrize("plan", EXAMPLES, ids=lambda p: p.name)
-def test_each_example_is_right(plan: Path) -> None:
+def test_each_example_is_right(plan):
     succeed("check", plan)
 
 
@@ -137,11 +131,11 @@ def paths(document: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_links_and_paths_lead_somewhere(document: Path) -> None:
+def test_links_and_paths_lead_somewhere(document):
     assert not [path for path in paths(document) if not path.exists()]
 
 
-def test_each_attack_is_tried_by_a_test_that_there_is() -> None:
+def test_each_attack_is_tried_by_a_test_that_there_is():
     text = (DOCS / "security.md").read_text()
     rows = re.findall(r"\| (test_\w+\.py)<br>(test_\w+) \|$", text, re.M)
     files = {one.name: one.read_text() for one in TESTS.rglob("test_*.py")}
@@ -149,7 +143,7 @@ def test_each_attack_is_tried_by_a_test_that_there_is() -> None:
     assert len(rows) > 50 and not missing
 
 
-def test_the_architecture_names_each_package() -> None:
+def test_the_architecture_names_each_package():
     text = (DOCS / "architecture.md").read_text()
     core = {
         path.name for path in (ROOT / "dsl/ioplan").iterdir() if any(path.glob("*.py"))
@@ -170,7 +164,7 @@ def site(folder: Path, added: str = "") -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-def test_the_site_fetches_nothing(tmp_path: Path) -> None:
+def test_the_site_fetches_nothing(tmp_path):
     done = site(tmp_path)
     assert done.returncode == 0, done.stderr
     pages = {
@@ -185,7 +179,7 @@ def test_the_site_fetches_nothing(tmp_path: Path) -> None:
 # what they list
 
 
-def test_the_overview_lists_all_documents() -> None:
+def test_the_overview_lists_all_documents():
     linked = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "index.md").read_text()))
     assert linked == {path.name for path in DOCS.glob("*.md")} - {"index.md"}
 
@@ -209,14 +203,12 @@ def pairs() -> list[tuple[str, str, str]]:
     return found
 
 
-def test_all_pairs_are_found() -> None:
+def test_all_pairs_are_found():
     assert len(pairs()) == 8 and len(PATHS.PATHS) == 5
 
 
 @pytest.mark.parametrize(("document", "text", "plan"), pairs())
-def test_a_pair_is_what_is_imported(
-    document: str, text: str, plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pair_is_what_is_imported(document, text, plan, tmp_path, monkeypatch):
     """Without a word of what would be lost."""
     monkeypatch.chdir(tmp_path)
     _, name, words = PAIRS[document]
@@ -231,9 +223,7 @@ def test_a_pair_is_what_is_imported(
 @needs_root
 @pytest.mark.parametrize("reader", PATHS.PATHS_AND_README)
 @pytest.mark.promise("first_minutes.paths")
-def test_each_step_of_a_path_works(
-    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_path: Path
-) -> None:
+def test_each_step_of_a_path_works(reader, tmp_path, monkeypatch, store_path):
     """As they stand, but for the drive's names, and shorter."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
@@ -291,7 +281,7 @@ SHOWN = {(one, line) for one in PAGES for line in commands(one)}
 @pytest.mark.parametrize(
     ("document", "line"), sorted(SHOWN), ids=lambda x: getattr(x, "name", x)
 )
-def test_it_is_a_call(document: Path, line: str) -> None:
+def test_it_is_a_call(document, line):
     """Its commands and options are there, and each option has its value."""
     assert isinstance(parse(words_of(line), IOPLAN).entry, Command)
 
@@ -300,7 +290,7 @@ NEWCOMERS = ("README.md", "docs/getting-started.md", "docs/paths.md")
 
 
 @pytest.mark.parametrize("name", NEWCOMERS)
-def test_a_newcomer_has_each_plan_and_makes_each_file_once(name: str) -> None:
+def test_a_newcomer_has_each_plan_and_makes_each_file_once(name):
     """A plan is there or was made before, and a file has one size in all of them."""
     made = set()
     for line in commands(ROOT / name):
@@ -318,7 +308,7 @@ INSTALLED_HERE = "return f\"{quote(sys.executable)} -m pip install 'ioplan["
 
 
 @pytest.mark.slow
-def test_nothing_installs_a_package_of_our_name_from_an_index() -> None:
+def test_nothing_installs_a_package_of_our_name_from_an_index():
     """It is not published, so that one of the name would be a stranger's."""
     assert BY_NAME.search("pip install 'ioplan[lab]'")
     assert BY_NAME.search("pip install --upgrade ioplan==0.1.0")
@@ -336,7 +326,7 @@ def test_nothing_installs_a_package_of_our_name_from_an_index() -> None:
     assert [x for x in found if INSTALLED_HERE not in x] == []
 
 
-def test_no_file_is_made_anew_with_another_size() -> None:
+def test_no_file_is_made_anew_with_another_size():
     sizes: dict[str, set[str]] = {}
     for words in (words_of(x) for one in NEWCOMERS for x in commands(ROOT / one)):
         if "--create" in words and "--target" in words:
@@ -357,9 +347,7 @@ OF_RESULTS = ("results.md", "compare.md", "history.md")
 
 
 @pytest.fixture
-def measured(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[str]:
+def measured(tmp_path, store_path, monkeypatch) -> list[str]:
     """Six sessions of one plan in the store, newest first."""
     monkeypatch.chdir(tmp_path)
     Path("plan.ioplan").write_text(PLAN)
@@ -375,7 +363,7 @@ ELSEWHERE = {"--drive", "--only", "--preparations", "x.ioplan-bundle"}
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", OF_RESULTS)
-def test_what_a_page_shows_of_results_works(page: str, measured: list[str]) -> None:
+def test_what_a_page_shows_of_results_works(page, measured):
     """In its order; left out is what needs a drive, Chromium or a server."""
     assert len(measured) == 6
     ran = 0

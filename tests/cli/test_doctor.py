@@ -104,34 +104,30 @@ def found_of(root: Path, row: Row) -> Any:
 
 
 @pytest.mark.parametrize("row", WELL, ids=lambda row: row[0])
-def test_all_is_well(tmp_path: Path, row: Row) -> None:
+def test_all_is_well(tmp_path, row):
     found = found_of(tmp_path, row)
     assert (found.state, found.mend) == ("works", "") and row[3] in found.text
 
 
 @pytest.mark.parametrize("row", ILL, ids=lambda row: row[0])
 @pytest.mark.promise("first_minutes.doctor")
-def test_what_does_not_work_has_a_command_that_mends_it(
-    tmp_path: Path, row: Row
-) -> None:
+def test_what_does_not_work_has_a_command_that_mends_it(tmp_path, row):
     found = found_of(tmp_path, row)
     assert found.state != "works" and row[3] in found.mend and found.text
 
 
-def test_every_check_is_tried_with_both_outcomes(tmp_path: Path) -> None:
+def test_every_check_is_tried_with_both_outcomes(tmp_path):
     names = {one.name for one in findings(machine(tmp_path))}
     assert {row[0] for row in WELL} == {row[0] for row in ILL} == names
 
 
-def test_an_engine_without_io_uring_says_why(tmp_path: Path) -> None:
+def test_an_engine_without_io_uring_says_why(tmp_path):
     sync = Availability(usable=True, reason="in sync mode: a container's filter")
     found = found_of(tmp_path, ("engine", {}, {"backend": sync}, ""))
     assert (found.state, found.text) == ("limited", sync.reason)
 
 
-def test_the_exit_code_tells_whether_anything_can_do_io(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_exit_code_tells_whether_anything_can_do_io(monkeypatch):
     for here, code in ((HERE, 0), (GONE, 1)):
         monkeypatch.setattr(AVAILABILITY, lambda name, lab, h=here: h)
         done = ioplan("doctor")
@@ -143,9 +139,7 @@ def test_the_exit_code_tells_whether_anything_can_do_io(
 
 @needs_root
 @pytest.mark.machine
-def test_a_drive_that_the_system_does_not_open_is_not_said_to_open(
-    tmp_path: Path,
-) -> None:
+def test_a_drive_that_the_system_does_not_open_is_not_said_to_open(tmp_path):
     """As in a container: its permissions allow it, and the kernel refuses."""
     drive(tmp_path, 0o666)
     with mounted(Path("none"), tmp_path / "dev", "-t", "tmpfs", "-o", "nodev"):
@@ -157,7 +151,7 @@ def test_a_drive_that_the_system_does_not_open_is_not_said_to_open(
 
 
 @pytest.mark.slow
-def test_this_machine(tmp_path: Path) -> None:
+def test_this_machine(tmp_path):
     names = [one.name for one in findings(Machine(lambda name: HERE))]
     assert len(set(names)) == len(names)
     done = ioplan("doctor")
@@ -170,7 +164,7 @@ PLAN = 'test "T" { run random 4KiB 100/0 for 1s }'
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "home" / "olga"
     folder.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(folder))
@@ -180,7 +174,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_it_says_versions_machine_and_the_last_session(home: Path) -> None:
+def test_it_says_versions_machine_and_the_last_session(home):
     (home / "p.ioplan").write_text(PLAN)
     assert ioplan("run", home / "p.ioplan", "--backend", "sim").code == 0
     out = ioplan("doctor", "--report").out
@@ -191,13 +185,11 @@ def test_it_says_versions_machine_and_the_last_session(home: Path) -> None:
         assert name not in out
 
 
-def test_without_a_session(home: Path) -> None:
+def test_without_a_session(home):
     assert "no session yet" in ioplan("doctor", "--report").out
 
 
-def test_a_store_that_cannot_be_read_is_part_of_the_report(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_cannot_be_read_is_part_of_the_report(home, monkeypatch):
     (home / "r.db").write_bytes(b"no database " * 500)
     out = ioplan("doctor", "--report").out
     assert "no session can be read" in out and str(home) not in out
@@ -215,7 +207,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_names_are_left_out(name: str, home: Path) -> None:
+def test_names_are_left_out(name, home):
     found = redacted(NAMED[name].format(home=home))
     secrets = [
         "olga",
@@ -231,7 +223,7 @@ def test_names_are_left_out(name: str, home: Path) -> None:
     assert not [one for one in secrets if one in found], found
 
 
-def test_words_that_only_contain_a_name_stay(home: Path) -> None:
+def test_words_that_only_contain_a_name_stay(home):
     """And versions, times and sizes, which look like addresses."""
     text = "volgaless 3.42.1 at 10:20:31, kernel 6.18.5-amd64, 4KiB of 1.0 TB"
     assert redacted(text) == text

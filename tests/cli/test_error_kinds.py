@@ -28,7 +28,7 @@ def manual() -> Iterator[str]:
 
 
 @pytest.mark.promise("errors.names")
-def test_the_manual_lists_all_names(renew: bool) -> None:
+def test_the_manual_lists_all_names(renew):
     check_part(DOCUMENT, "kinds", "".join(manual()), renew)
 
 
@@ -36,7 +36,7 @@ def test_the_manual_lists_all_names(renew: bool) -> None:
 
 
 @pytest.fixture
-def plan(tmp_path: Path, store_path: Path) -> Path:
+def plan(tmp_path, store_path) -> Path:
     return plan_file(
         tmp_path, 'test "A" { run random 4KiB 50/50, region 0%..0.001% for 100ms }'
     )
@@ -47,7 +47,7 @@ def kinds(*arguments: str | Path) -> list[str]:
 
 
 @pytest.mark.promise("errors.json")
-def test_a_refused_command_names_its_error_in_json(plan: Path) -> None:
+def test_a_refused_command_names_its_error_in_json(plan):
     sim = ("--backend", "sim")
     assert kinds("run", plan, *sim, "--set", "nothing") == ["usage"]
     assert kinds("run", plan, "--backend", "nosuch") == ["backend"]
@@ -63,9 +63,7 @@ def test_a_refused_command_names_its_error_in_json(plan: Path) -> None:
 
 
 @pytest.mark.promise("errors.json")
-def test_a_failed_run_names_its_cause_in_json(
-    plan: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_run_names_its_cause_in_json(plan, monkeypatch):
     plan.write_text('test "A" { run random 4KiB 50/50 for 100ms }')
     failure = Failure(cause=Cause.NO_IO, message="nobody is there")
     monkeypatch.setattr("ioplan_sim.execution.refusal", lambda *_: failure)
@@ -76,7 +74,7 @@ def test_a_failed_run_names_its_cause_in_json(
     assert [line["type"] for line in done.lines[-2:]] == ["error", "end"]
 
 
-def test_an_ambiguous_session_is_told_from_an_unknown_one(store_path: Path) -> None:
+def test_an_ambiguous_session_is_told_from_an_unknown_one(store_path):
     with Store.open(store_path) as store:
         for id in ("aa1", "aa2"):
             one = Session(id=id, plan="p", started_at="t", backend="sim", target="x")

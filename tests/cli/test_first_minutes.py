@@ -26,7 +26,7 @@ clone = packaging_script("clone")
 
 
 @pytest.fixture
-def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_engine(monkeypatch) -> None:
     """As where no Rust was found: the engine's program is not there."""
     monkeypatch.setenv("IOPLAN_ENGINE", "/nowhere/ioplan-engine")
 
@@ -43,7 +43,7 @@ def run(folder: Path, *words: str) -> tuple[int, str]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_engine")
 @pytest.mark.promise("first_minutes.without_engine")
-def test_without_an_engine_fio_does_the_io_and_is_named(tmp_path: Path) -> None:
+def test_without_an_engine_fio_does_the_io_and_is_named(tmp_path):
     code, said = run(tmp_path)
     assert code == 0 and said.startswith("by fio, as io_uring cannot run: "), said
     code, said = run(tmp_path, "--backend", "io_uring")
@@ -53,15 +53,15 @@ def test_without_an_engine_fio_does_the_io_and_is_named(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_engine")
 @pytest.mark.promise("first_minutes.without_engine")
 def test_without_both_nothing_runs_and_the_simulated_drive_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("PATH", str(tmp_path))
     code, said = run(tmp_path)
     assert code == 2 and "no backend can run here" in said
     assert "--backend sim" in said and not (tmp_path / "scratch.bin").exists()
 
 
-def test_the_last_line_leads_to_the_session_in_its_store(tmp_path: Path) -> None:
+def test_the_last_line_leads_to_the_session_in_its_store(tmp_path):
     plan, store = plan_file(tmp_path, PLAN), tmp_path / "another one.db"
     done = ioplan("run", plan, "--backend", "sim", "--store", store)
     hint = shlex.split(done.out.splitlines()[-1].partition(": ioplan ")[2])
@@ -72,7 +72,7 @@ def test_the_last_line_leads_to_the_session_in_its_store(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("rough_sim")
-def test_the_last_line_counts_the_runs_that_ls_counts(tmp_path: Path) -> None:
+def test_the_last_line_counts_the_runs_that_ls_counts(tmp_path):
     """Preparations, probes and the record of what a seek found are records, too."""
     seek = "seek highest qd in 1..8 where p99 <= 1s"
     text = f"""precondition full {{ write sequential 128KiB, 1 pass }}
@@ -85,13 +85,13 @@ test "Found" {{ after full run random 4KiB 100/0 for 100ms {seek} }}"""
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report.docx"])
-def test_a_report_is_not_named_as_what_it_is_not(name: str, tmp_path: Path) -> None:
+def test_a_report_is_not_named_as_what_it_is_not(name, tmp_path):
     ioplan("run", plan_file(tmp_path, PLAN), "--backend", "sim")
     refuse("-o report.html", "report", "last", "-o", tmp_path / name)
     assert not (tmp_path / name).exists()
 
 
-def test_a_page_of_a_simulated_drive_says_so_in_its_title(tmp_path: Path) -> None:
+def test_a_page_of_a_simulated_drive_says_so_in_its_title(tmp_path):
     ioplan("run", plan_file(tmp_path, PLAN), "--backend", "sim")
     page = tmp_path / "report.html"
     assert ioplan("report", "last", "-o", page).code == 0
@@ -100,9 +100,7 @@ def test_a_page_of_a_simulated_drive_says_so_in_its_title(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["PYTHONIOENCODING", "LC_ALL"])
-def test_where_the_locale_is_ascii_a_pipe_has_nothing_else(
-    name: str, tmp_path: Path
-) -> None:
+def test_where_the_locale_is_ascii_a_pipe_has_nothing_else(name, tmp_path):
     plan = plan_file(tmp_path, PLAN)
     env = os.environ | {name: {"LC_ALL": "C"}.get(name, "ascii")}
     env["IOPLAN_STORE"] = str(tmp_path / "r.db")
@@ -120,8 +118,8 @@ CURVES = """test "Reads" { run random 4KiB 100/0 for 1s vary qd in 1, 2 vary siz
 
 @pytest.mark.slow
 def test_a_terminal_has_colours_and_braille_and_letters_only_without(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, store_path, monkeypatch
+):
     """At 80 columns, where a pipe and NO_COLOR have the same characters."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "80")
@@ -142,7 +140,7 @@ def test_a_terminal_has_colours_and_braille_and_letters_only_without(
 
 @needs_root
 @pytest.mark.machine
-def test_a_user_without_a_home_is_told_which_variable_helps(tmp_path: Path) -> None:
+def test_a_user_without_a_home_is_told_which_variable_helps(tmp_path):
     """As in a container with an unknown uid."""
     words = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
     words += [sys.executable, "-m", "ioplan.cli", "ls"]
@@ -154,7 +152,7 @@ def test_a_user_without_a_home_is_told_which_variable_helps(tmp_path: Path) -> N
 
 @needs_root
 @pytest.mark.machine
-def test_without_proc_nothing_is_made(tmp_path: Path) -> None:
+def test_without_proc_nothing_is_made(tmp_path):
     """As in a chroot where nothing is mounted."""
     plan = plan_file(tmp_path, PLAN)
     words = f"{sys.executable} -m ioplan.cli run {plan} --target x.bin --create 1MiB"
@@ -185,9 +183,7 @@ def write_program(folder: Path, name: str, text: str) -> None:
     ],
 )
 @pytest.mark.promise("first_minutes.missing")
-def test_a_rust_that_builds_nothing_is_named(
-    cargo: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rust_that_builds_nothing_is_named(cargo, said, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     if cargo:
@@ -210,16 +206,12 @@ def test_a_rust_that_builds_nothing_is_named(
     ],
 )
 @pytest.mark.promise("first_minutes.missing")
-def test_the_command_is_that_of_the_distribution(
-    system: dict[str, str], command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_is_that_of_the_distribution(system, command, monkeypatch):
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: system)
     assert command in clone.advice(clone.RUST_COMMANDS, clone.OTHER_RUST)
 
 
-def test_a_full_disk_is_named_before_anything_is_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_full_disk_is_named_before_anything_is_installed(monkeypatch):
     assert not clone.faults("demo")
     monkeypatch.setitem(clone.NEEDED_MB, "demo", 1 << 40)
     monkeypatch.setattr(clone, "VENV", ROOT / "nowhere")
@@ -227,7 +219,7 @@ def test_a_full_disk_is_named_before_anything_is_installed(
     assert "MB of disk are needed" in text
 
 
-def test_a_read_only_clone_is_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_clone_is_to_be_copied(monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     (text,) = clone.faults("demo")
     assert text.endswith("is read-only: copy it, and call make in the copy")
@@ -235,8 +227,8 @@ def test_a_read_only_clone_is_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_a_build_says_how_far_it_is_and_ends_with_cargos_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     bar = "sleep 0.3; printf '  Building [=> ] 1/4: libc\\r' >&2; sleep 1.5"
     error = "echo 'error: could not compile libc' >&2; exit 101"
     write_program(tmp_path, "cargo", f"{bar}; {error}")

@@ -33,13 +33,8 @@ READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
     ],
 )
 def test_a_name_that_is_of_another_format_is_refused(
-    format: str,
-    name: str,
-    fits: bool,
-    titled: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    format, name, fits, titled, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     done = ioplan("history", "--format", format, "-o", name, "--store", titled)
     assert done.code == (0 if fits else 2), done.err
@@ -48,9 +43,7 @@ def test_a_name_that_is_of_another_format_is_refused(
 
 
 @pytest.mark.parametrize("command", ["export", "compare", "history"])
-def test_each_format_that_is_offered_is_written(
-    command: str, titled: Path, tmp_path: Path
-) -> None:
+def test_each_format_that_is_offered_is_written(command, titled, tmp_path):
     store = ("--store", titled)
     rows = ioplan("ls", "--format", "jsonl", *store).lines
     words = (command, *([one["id"] for one in rows] if command == "compare" else ()))
@@ -63,9 +56,7 @@ def test_each_format_that_is_offered_is_written(
         assert done.code in (0, 1) and out.stat().st_size, (format, done)
 
 
-def test_commands_name_the_format_that_is_meant(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_commands_name_the_format_that_is_meant(tmp_path, store_path):
     for _ in range(2):
         ioplan("run", plan_file(tmp_path, READS), "--backend", "sim", "--quiet")
     for command, name in (
@@ -85,7 +76,7 @@ def test_commands_name_the_format_that_is_meant(
 
 
 @pytest.fixture(scope="module")
-def titled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def titled(tmp_path_factory) -> Path:
     """A store of two sessions with a title that is a script."""
     folder = tmp_path_factory.mktemp("titled")
     plan = plan_file(folder, READS.replace("T", "<script>alert(1)</script>", 1))
@@ -108,9 +99,7 @@ def titled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("history",),
     ],
 )
-def test_no_title_becomes_a_script(
-    words: tuple[str, ...], titled: Path, tmp_path: Path
-) -> None:
+def test_no_title_becomes_a_script(words, titled, tmp_path):
     for name in ("x.html", "x.HTM", "x.svg", "x.xhtml"):
         done = ioplan(*words, "-o", tmp_path / name, "--store", titled)
         assert done.code == 2, done.out
@@ -118,9 +107,7 @@ def test_no_title_becomes_a_script(
         assert not (tmp_path / name).exists()
 
 
-def test_a_history_is_written_as_its_name_says(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_history_is_written_as_its_name_says(tmp_path, store_path):
     plan = plan_file(tmp_path, READS.replace("T", "<b>T & U</b>", 1))
     assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
     page = tmp_path / "x.html"
@@ -146,7 +133,7 @@ def last(store: Path) -> Session:
         return opened.session("last")
 
 
-def test_a_run_keeps_them_everywhere(tmp_path: Path, store_path: Path) -> None:
+def test_a_run_keeps_them_everywhere(tmp_path, store_path):
     plan = plan_file(tmp_path, PLAN)
     words = ("--tag", "nightly", "--tag", "lab2", "--tag", "nightly", "--note", NOTE)
     assert ioplan("run", plan, *CALL, *words, "--person", "ada").code == 0
@@ -168,9 +155,7 @@ def test_a_run_keeps_them_everywhere(tmp_path: Path, store_path: Path) -> None:
     assert "lab2, nightly" in page and NOTE in page and "Started by" in page
 
 
-def test_they_may_be_given_later_and_resume_keeps_them(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_they_may_be_given_later_and_resume_keeps_them(tmp_path, store_path):
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, *CALL, "--tag", "nightly")
     told = ioplan("tag", "last", "good", "best", "--remove", "nightly", "--note", NOTE)
@@ -200,8 +185,8 @@ def test_they_may_be_given_later_and_resume_keeps_them(
     ],
 )
 def test_what_is_no_word_is_refused_before_anything_runs(
-    words: tuple[str, ...], said: str, tmp_path: Path, store_path: Path
-) -> None:
+    words, said, tmp_path, store_path
+):
     plan = str(plan_file(tmp_path, PLAN))
     refuse(said, *(plan if word == "PLAN" else word for word in words))
     assert not store_path.exists()

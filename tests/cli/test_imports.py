@@ -58,9 +58,7 @@ assert len(os.listdir("/proc/self/task")) == 1
 """
 
 
-def test_a_command_collects_no_garbage_in_what_is_imported_and_numpy_has_no_threads() -> (
-    None
-):
+def test_a_command_collects_no_garbage_in_what_is_imported_and_numpy_has_no_threads():
     subprocess.run([sys.executable, "-c", FRUGAL, DEMO], check=True)
 
 
@@ -92,9 +90,7 @@ only, a run into a pipe nothing of labs, pages and terminals."""
 
 
 @pytest.mark.parametrize("call", FORBIDDEN)
-def test_a_call_imports_no_more_than_it_needs(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_imports_no_more_than_it_needs(call, tmp_path, monkeypatch):
     tables_are_made()
     monkeypatch.chdir(tmp_path)
     Path("broken.ioplan").write_text(BROKEN)
@@ -144,9 +140,7 @@ def elsewhere(folder: Path, *calls: str) -> dict[str, Done]:
 
 @pytest.mark.long
 @pytest.mark.promise("first_minutes.elsewhere")
-def test_other_systems(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_systems(tmp_path, store_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan_file(tmp_path, PLAN)
     Golden("imports")["clauses.fio"].put(tmp_path)

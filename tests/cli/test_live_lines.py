@@ -60,9 +60,7 @@ def _progress_line(
         (BYTES, (1000,), 0.5, "4.00 GB of 8.00 GB, 1,000 IOPS, 4 min left"),
     ],
 )  # fmt: skip
-def test_progress_is_one_line(
-    plan: str, interval: tuple[int, ...], done: float, line: str
-) -> None:
+def test_progress_is_one_line(plan, interval, done, line):
     assert _progress_line(plan, 80, _interval(*interval), done).endswith(line)
     assert "4 min left" in _progress_line(plan, 60, _interval(*interval), done)
 
@@ -70,7 +68,7 @@ def test_progress_is_one_line(
 WARNING = "the load generator waited for a CPU {} % of the run"
 
 
-def test_a_warning_is_printed_once_and_a_step_has_one_line() -> None:
+def test_a_warning_is_printed_once_and_a_step_has_one_line():
     """Also where its figures differ."""
     made, out = measurement(), io.StringIO()
     lines = LiveLines(Terminal(file=out, width=80, highlight=False))
@@ -108,7 +106,7 @@ def sought(folder: Path, target: str, seed: int, *limits: int) -> tuple[Done, Fo
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.syspath_prepend(str(scripted.install(tmp_path / "installed")))
     return tmp_path
 
@@ -117,9 +115,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("target", "seed"), [("credit", 1), ("credit", 2), ("stalling credit", 3)]
 )
 @pytest.mark.promise("seek.unconfirmed")
-def test_what_a_credit_bears_for_a_time_holds_no_expectation(
-    folder: Path, target: str, seed: int
-) -> None:
+def test_what_a_credit_bears_for_a_time_holds_no_expectation(folder, target, seed):
     """45 s bear any rate, runs are of 30 s: only long runs find what is sustained."""
     done, found = sought(folder, target, seed, 2 * TRUTH)
     assert done.code == 1
@@ -135,7 +131,7 @@ def test_what_a_credit_bears_for_a_time_holds_no_expectation(
 
 
 @pytest.mark.promise("seek.undecided")
-def test_a_limit_between_yes_and_no_is_undecided(folder: Path) -> None:
+def test_a_limit_between_yes_and_no_is_undecided(folder):
     """The value is the last yes, and the truth above it, up to the no."""
     _, found = sought(folder, "credit", 1, 1_000)
     assert found.value and found.no_at and found.confirmed
@@ -156,7 +152,7 @@ CLOSED = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Path:
+def lab(tmp_path) -> Path:
     """Two targets, of which only the first is a file, and a group of both."""
     (tmp_path / "a.bin").write_bytes(bytes(1 << 20))
     lab = tmp_path / "lab.toml"
@@ -165,9 +161,7 @@ def lab(tmp_path: Path) -> Path:
     return lab
 
 
-def test_a_plan_with_a_rate_says_that_it_is_not_shared(
-    tmp_path: Path, lab: Path
-) -> None:
+def test_a_plan_with_a_rate_says_that_it_is_not_shared(tmp_path, lab):
     plan = plan_file(tmp_path, RATED)
     for words in (("both",), ("a", "--target", "b")):
         done = succeed("plan", plan, "--lab", lab, "--target", *words)
@@ -177,7 +171,7 @@ def test_a_plan_with_a_rate_says_that_it_is_not_shared(
     assert json.loads(done.out)
 
 
-def test_one_target_or_no_rate_has_no_note(tmp_path: Path, lab: Path) -> None:
+def test_one_target_or_no_rate_has_no_note(tmp_path, lab):
     for text, target in ((RATED, "a"), (CLOSED, "both")):
         plan = plan_file(tmp_path, text)
         done = ioplan("plan", plan, "--lab", lab, "--target", target)
@@ -189,9 +183,7 @@ SHARED = """test "T" {
 }"""
 
 
-def test_a_plan_that_shares_a_rate_has_one_job_and_no_note(
-    tmp_path: Path, lab: Path
-) -> None:
+def test_a_plan_that_shares_a_rate_has_one_job_and_no_note(tmp_path, lab):
     (tmp_path / "b.bin").write_bytes(bytes(2 << 20))
     plan = plan_file(tmp_path, SHARED)
     words = ("plan", plan, "--lab", lab, "--target", "both")

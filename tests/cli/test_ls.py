@@ -28,7 +28,7 @@ PATH = f"/srv/{'long/' * 10}scratch.bin"
 
 
 @pytest.fixture
-def store_path(store_path: Path) -> Path:
+def store_path(store_path) -> Path:
     """A store of a lab, and two sessions with all that can be listed."""
     store_path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     with Store.open(store_path) as store:
@@ -64,7 +64,7 @@ def ids(*words: str) -> list[str]:
     return [str(one["id"]) for one in done.lines]
 
 
-def test_it_has_a_line_for_each_in_80_columns() -> None:
+def test_it_has_a_line_for_each_in_80_columns():
     done = ioplan("ls")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -104,7 +104,7 @@ def test_it_has_a_line_for_each_in_80_columns() -> None:
         ("--plan q --verdict held", []),
     ],
 )
-def test_filters(words: str, found: list[str]) -> None:
+def test_filters(words, found):
     assert ids(*words.split()) == found
 
 
@@ -121,12 +121,12 @@ def test_filters(words: str, found: list[str]) -> None:
         ("--limit 0", "--limit is at least 1"),
     ],
 )
-def test_a_word_that_nothing_has_is_an_error(words: str, said: str) -> None:
+def test_a_word_that_nothing_has_is_an_error(words, said):
     done = ioplan("ls", *words.split())
     assert (done.code, said in done.err, done.out) == (2, True, "")
 
 
-def test_a_list_for_programs_has_all_of_it() -> None:
+def test_a_list_for_programs_has_all_of_it():
     (row,) = csv.DictReader(
         io.StringIO(ioplan("ls", "--tag", "nightly", "--format", "csv").out)
     )
@@ -140,14 +140,14 @@ def test_a_list_for_programs_has_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("age", "shown"), [("2d", True), ("26h", True), ("90min", False)]
 )
-def test_since_is_also_an_age(age: str, shown: bool, store_path: Path) -> None:
+def test_since_is_also_an_age(age, shown, store_path):
     began = datetime.now(UTC) - timedelta(hours=25)
     with Store.open(store_path) as store:
         store.begin(session("20261201-000000-cccc", started_at=began.isoformat()))
     assert ("20261201-000000-cccc" in ids("--since", age)) is shown
 
 
-def test_a_job_stands_for_its_lanes(tmp_path: Path) -> None:
+def test_a_job_stands_for_its_lanes(tmp_path):
     for key in (JOB, JOB[:-1]):
         shown = ioplan("show", key)
         assert shown.code == 0 and max(map(len, shown.out.splitlines())) <= 80

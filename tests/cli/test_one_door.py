@@ -51,7 +51,7 @@ def written(kind: str) -> set[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made(tmp_path_factory) -> Iterator[Path]:
     """A folder with what the commands read, and a store with a session."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
@@ -113,7 +113,7 @@ FOREIGN = {("fio", "--output"): ("--output=OUT", "job.fio", "--backend", "sim")}
 ON_ROOT = ("trace record", "lab consent sign")
 
 
-def test_the_table_says_all_that_is_written() -> None:
+def test_the_table_says_all_that_is_written():
     assert written("output") == set(CALLS)
     for words, command in commands().items():
         for one in command.options:
@@ -220,7 +220,7 @@ def needs(key: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("key", [*CALLS, *FOREIGN], ids="-".join)
 @pytest.mark.promise("output.force")
-def test_what_must_stay_stays(key: tuple[str, str], made: Path, tmp_path: Path) -> None:
+def test_what_must_stay_stays(key, made, tmp_path):
     """`new` gives a plan its ending, so that it is never beside a store."""
     needs(key)
     for what, build in NEVER.items():
@@ -239,9 +239,7 @@ def test_what_must_stay_stays(key: tuple[str, str], made: Path, tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_the_file_of_a_loop_device_and_names_of_devices_stay(
-    made: Path, tmp_path: Path
-) -> None:
+def test_the_file_of_a_loop_device_and_names_of_devices_stay(made, tmp_path):
     image, missing = tmp_path / "image", Path("/dev/ioplan-no-such-device")
     image.write_bytes(bytes(MIB))
     with loop_device(image):
@@ -252,9 +250,7 @@ def test_the_file_of_a_loop_device_and_names_of_devices_stay(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_a_file_that_runs_as_its_owner_does_so_no_more(
-    made: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_runs_as_its_owner_does_so_no_more(made, tmp_path):
     out = tmp_path / "out"
     out.write_bytes(OLD)
     out.chmod(0o4755)
@@ -262,7 +258,7 @@ def test_a_file_that_runs_as_its_owner_does_so_no_more(
     assert done.code == 0 and out.stat().st_mode & 0o7777 == 0o755, done.err
 
 
-def test_a_full_disk_leaves_what_was_there(made: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_what_was_there(made, tmp_path):
     """As a limit on the size of files, which each write meets like a full disk."""
     out = tmp_path / "out"
     out.write_bytes(OLD)
@@ -281,9 +277,7 @@ def test_a_full_disk_leaves_what_was_there(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", CALLS, ids="-".join)
-def test_a_file_of_others_is_replaced_only_by_force(
-    key: tuple[str, str], made: Path, tmp_path: Path
-) -> None:
+def test_a_file_of_others_is_replaced_only_by_force(key, made, tmp_path):
     """And then under this name alone: what else it is called keeps its content."""
     needs(key)
     name = "out.html" if key[0] == "report" else "out.ioplan"
@@ -300,7 +294,7 @@ def test_a_file_of_others_is_replaced_only_by_force(
     assert {one.name for one in tmp_path.iterdir()} == {"other", name}
 
 
-def test_fio_logs_go_by_it_too(made: Path, tmp_path: Path) -> None:
+def test_fio_logs_go_by_it_too(made, tmp_path):
     job, log = tmp_path / "log.fio", tmp_path / "out_bw.1.log"
     job.write_text(f"{JOB}write_bw_log={tmp_path / 'out'}\n")
     store(log)
@@ -310,7 +304,7 @@ def test_fio_logs_go_by_it_too(made: Path, tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
 
 
-def test_a_trace_is_whole_and_may_be_written_again(made: Path, tmp_path: Path) -> None:
+def test_a_trace_is_whole_and_may_be_written_again(made, tmp_path):
     out = tmp_path / "t"
     for more in ((), ("--force",)):
         assert ioplan("trace", "convert", "tr.csv", "-o", out, *more).code == 0
@@ -334,14 +328,12 @@ FOLDERS: dict[tuple[str, str], tuple[str, ...]] = {
 SEVERAL = ("import", "job.fio", "job.fio", "-o", OUT)
 
 
-def test_the_table_says_all_folders_that_are_written() -> None:
+def test_the_table_says_all_folders_that_are_written():
     assert written("folder") == set(FOLDERS)
 
 
 @pytest.mark.parametrize("call", [*FOLDERS, SEVERAL], ids=lambda one: one[0])
-def test_what_is_no_folder_stays(
-    call: tuple[str, ...], made: Path, tmp_path: Path
-) -> None:
+def test_what_is_no_folder_stays(call, made, tmp_path):
     """A name beside a store's is one of a new folder there."""
     for what, build in NEVER.items():
         if what in ("folder", *NAMES):
@@ -357,9 +349,7 @@ def test_what_is_no_folder_stays(
         assert snapshot(place) == before, told
 
 
-def test_a_log_of_a_device_is_replaced_and_its_other_name_is_not(
-    made: Path, tmp_path: Path
-) -> None:
+def test_a_log_of_a_device_is_replaced_and_its_other_name_is_not(made, tmp_path):
     if not device.can_mount():
         pytest.skip("needs FUSE")
     log, other = tmp_path / "x.iolog", tmp_path / "other"
@@ -372,9 +362,7 @@ def test_a_log_of_a_device_is_replaced_and_its_other_name_is_not(
     assert other.read_bytes() == device.MAGIC + bytes(64)
 
 
-def test_a_linked_start_file_of_a_shell_stays_a_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_linked_start_file_of_a_shell_stays_a_link(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("ioplan.cli.shell.shell_scripts._shell", lambda: "bash")
     kept = tmp_path / "dotfiles"
@@ -495,7 +483,7 @@ OWN = {
 """All that opens for writing, and what. A new place goes by the door, or here."""
 
 
-def test_every_place_that_opens_for_writing_is_known() -> None:
+def test_every_place_that_opens_for_writing_is_known():
     found = {
         str(path.relative_to(ROOT))
         for path in files_of(("dsl/ioplan", "plugins"))

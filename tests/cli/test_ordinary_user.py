@@ -125,7 +125,7 @@ def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", ["io_uring", "fio"])
-def test_the_group_is_enough(home: Home, backend: str) -> None:
+def test_the_group_is_enough(home, backend):
     words = ("--backend", backend, "--overwrite-data", home.backing)
     done = home.run(PLAN, *words)
     made = records(done)
@@ -137,14 +137,14 @@ def test_the_group_is_enough(home: Home, backend: str) -> None:
 
 
 @pytest.mark.long
-def test_without_the_group_it_is_told_what_is_missing(home: Home) -> None:
+def test_without_the_group_it_is_told_what_is_missing(home):
     done = home.run(PLAN, groups=())
     assert done.returncode == 2
     assert "no permission" in done.stderr and "group" in done.stderr
 
 
 @pytest.mark.long
-def test_other_devices_are_not_touched(home: Home) -> None:
+def test_other_devices_are_not_touched(home):
     """The group opens one device; that it is the lab's one is still checked."""
     home.lab.write_text('[targets.fast]\nbacking_file = "/other"\nwritable = true\n')
     plan = plan_file(home.folder, 'test "W" { run random 4KiB 0/100 for 1MiB }')

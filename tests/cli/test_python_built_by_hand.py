@@ -22,7 +22,7 @@ def called_without(*names: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
-def test_what_is_missing_is_told_at_the_start(name: str) -> None:
+def test_what_is_missing_is_told_at_the_start(name):
     done = called_without(name)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
@@ -33,7 +33,7 @@ def test_what_is_missing_is_told_at_the_start(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_all_that_is_missing_is_one_error() -> None:
+def test_all_that_is_missing_is_one_error():
     done = called_without("_lzma", "_sqlite3")
     assert done.returncode == 2 and done.stderr.count("error") == 1
     assert "without _lzma and _sqlite3," in done.stderr
@@ -41,5 +41,5 @@ def test_all_that_is_missing_is_one_error() -> None:
 
 
 @pytest.mark.slow
-def test_what_ioplan_does_not_use_may_be_missing() -> None:
+def test_what_ioplan_does_not_use_may_be_missing():
     assert called_without("_bz2", "readline", "_tkinter").returncode == 0

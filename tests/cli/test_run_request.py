@@ -70,7 +70,7 @@ def declared(name: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_table_of_options_is_made_of_the_model(renew: bool) -> None:
+def test_the_table_of_options_is_made_of_the_model(renew):
     text = HEAD + "\n".join(map(declared, RunRequest.model_fields)) + "\n}\n"
     ruff = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(TABLE)]
     wanted = program(*ruff, input=text, check=True).stdout
@@ -188,13 +188,11 @@ PARAMETERS = [
 
 @pytest.mark.usefixtures("store_path")
 @pytest.mark.parametrize("place", PARAMETERS)
-def test_each_field_is_there(
-    place: Callable[[Path], RunRequest], tmp_path: Path
-) -> None:
+def test_each_field_is_there(place, tmp_path):
     assert differing(place(tmp_path), FULL) == PLACES[place]
 
 
-def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s(tmp_path: Path) -> None:
+def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s(tmp_path):
     again = _with_values(RunRequest(), sent(tmp_path), Path("p.ioplan"))
     taken = FIELDS - ONLY_HERE - {"settings"}  # those are its params, by name
     assert differing(again, RunRequest()) == taken
@@ -240,7 +238,7 @@ def drive(tmp_path: Path) -> str:
     return f"drive={file}"
 
 
-def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) -> None:
+def test_an_option_works_in_run_and_in_resume(tmp_path, store_path):
     plan, words = on_sim(tmp_path)
     assert ioplan("run", plan, *words).code == 0
     assert check_done(store_path).request.options == (drive(tmp_path),)
@@ -250,7 +248,7 @@ def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) 
 
 
 @pytest.mark.slow
-def test_an_option_works_in_a_drive_job(tmp_path: Path, store_path: Path) -> None:
+def test_an_option_works_in_a_drive_job(tmp_path, store_path):
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(LAB)
     words = (*WORDS, "--option", drive(tmp_path))
@@ -260,7 +258,7 @@ def test_an_option_works_in_a_drive_job(tmp_path: Path, store_path: Path) -> Non
 
 
 @pytest.mark.parametrize("word", ["soon", "1ms", "2h", "4KiB"])
-def test_an_interval_is_a_time(tmp_path: Path, word: str) -> None:
+def test_an_interval_is_a_time(tmp_path, word):
     refuse("--interval", "run", plan_file(tmp_path, PLAN), "--interval", word)
 
 
@@ -274,9 +272,7 @@ def targets_of(store_path: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_several_targets_are_a_group_also_without_a_lab(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_several_targets_are_a_group_also_without_a_lab(tmp_path, store_path):
     plan = plan_file(tmp_path, PLAN)
     files = [tmp_path / name for name in ("a.bin", "b.bin", "a.bin")]
     words = [word for file in files for word in ("--target", file)]
@@ -288,7 +284,7 @@ def test_several_targets_are_a_group_also_without_a_lab(
 
 
 @pytest.mark.slow
-def test_names_and_groups_are_one_group(tmp_path: Path, store_path: Path) -> None:
+def test_names_and_groups_are_one_group(tmp_path, store_path):
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(f'{LAB}[targets.b]\npath = "/sim/b"\n')
     sim = ("--lab", lab, "--create", "1GiB")
@@ -308,9 +304,7 @@ def test_names_and_groups_are_one_group(tmp_path: Path, store_path: Path) -> Non
         (("a", "/x/a"), "--target: a and /x/a are the same drive"),
     ],
 )
-def test_of_several_targets_each_must_be_one(
-    tmp_path: Path, store_path: Path, targets: tuple[str, ...], text: str
-) -> None:
+def test_of_several_targets_each_must_be_one(tmp_path, store_path, targets, text):
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     names = {"a": "/x/a", "b": "/x/b", "again": "/x/a", "fast": "/x/f"}
     entries = (f'[targets.{one}]\npath = "{path}"\n' for one, path in names.items())

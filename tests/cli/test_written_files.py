@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def session(tmp_path_factory) -> Iterator[Path]:
     """A store with one session on the simulated drive, which is used if none is named."""
     folder = tmp_path_factory.mktemp("session")
     with pytest.MonkeyPatch.context() as patch:
@@ -40,13 +40,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_dash_is_standard_output(
-    call: tuple[str, ...],
-    session: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfdbinary: pytest.CaptureFixture[bytes],
-) -> None:
+def test_a_dash_is_standard_output(call, session, tmp_path, monkeypatch, capfdbinary):
     """All of the file and nothing else; and its own file is replaced without force."""
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
@@ -58,15 +52,13 @@ def test_a_dash_is_standard_output(
 
 
 @pytest.fixture
-def out(session: Path, tmp_path: Path) -> Path:
+def out(session, tmp_path) -> Path:
     """A file that ioplan wrote."""
     assert ioplan(*CALLS["export"], "-o", tmp_path / "out").code == 0
     return tmp_path / "out"
 
 
-def test_its_own_file_keeps_its_mode_and_is_kept_once_somebody_changed_it(
-    out: Path,
-) -> None:
+def test_its_own_file_keeps_its_mode_and_is_kept_once_somebody_changed_it(out):
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(out.stat().st_mode) == 0o666 & ~mask
@@ -80,9 +72,7 @@ def test_its_own_file_keeps_its_mode_and_is_kept_once_somebody_changed_it(
     assert out.read_text() == noted
 
 
-def test_a_file_system_without_hard_links(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_hard_links(session, tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise PermissionError(1, "no hard links here")
 
@@ -102,9 +92,7 @@ def is_replaced(path: Path) -> None:
 
 
 @pytest.mark.parametrize("meanwhile", [appears, is_replaced])
-def test_a_name_that_comes_to_mean_another_file(
-    meanwhile: Callable[[Path], None], out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_comes_to_mean_another_file(meanwhile, out, monkeypatch):
     """While the file is written."""
     if meanwhile is appears:
         out.unlink()
@@ -112,7 +100,7 @@ def test_a_name_that_comes_to_mean_another_file(
 
     def marked(*words: object) -> None:
         meanwhile(out)
-        mark(*words)  # type: ignore[arg-type]
+        mark(*words)
 
     monkeypatch.setattr(os, "setxattr", marked)
     refuse("in the meantime", *CALLS["export"], "-o", out, "--force")
@@ -122,9 +110,7 @@ def test_a_name_that_comes_to_mean_another_file(
 @needs_root
 @pytest.mark.parametrize("call", [CALLS["report"], CALLS["export"]], ids=lambda c: c[0])
 @pytest.mark.promise("output.force")
-def test_a_mounted_disk_survives(
-    call: tuple[str, ...], session: Path, tmp_path: Path
-) -> None:
+def test_a_mounted_disk_survives(call, session, tmp_path):
     image = tmp_path / "image"
     image.write_bytes(bytes(16 * MIB))
     tell("mkfs.ext4", "-q", "-F", image)
@@ -136,7 +122,7 @@ def test_a_mounted_disk_survives(
         assert image.read_bytes()[2048:MIB] == before[2048:]
 
 
-def test_fmt_leaves_a_link_and_what_it_leads_to(tmp_path: Path) -> None:
+def test_fmt_leaves_a_link_and_what_it_leads_to(tmp_path):
     plan, link = plan_file(tmp_path, READS), tmp_path / "link.ioplan"
     before = plan.read_bytes()
     link.symlink_to(plan)
@@ -153,7 +139,7 @@ SEVERAL = "".join(
 @needs_root
 @pytest.mark.parametrize("text", [READS, SEVERAL], ids=["one name", "two names"])
 @pytest.mark.promise("output.force")
-def test_fmt_on_a_full_disk_leaves_the_whole_plan(text: str, tmp_path: Path) -> None:
+def test_fmt_on_a_full_disk_leaves_the_whole_plan(text, tmp_path):
     with tmpfs(tmp_path / "full", "64k") as folder:
         plan = plan_file(folder, text)
         if text == SEVERAL:
@@ -166,7 +152,7 @@ def test_fmt_on_a_full_disk_leaves_the_whole_plan(text: str, tmp_path: Path) -> 
 
 
 @needs_root
-def test_fmt_of_root_leaves_the_file_to_its_owner(tmp_path: Path) -> None:
+def test_fmt_of_root_leaves_the_file_to_its_owner(tmp_path):
     """In a new file, which has its content whole or not at all."""
     plan = plan_file(tmp_path, READS)
     os.chown(plan, 65534, 65533)
@@ -178,7 +164,7 @@ def test_fmt_of_root_leaves_the_file_to_its_owner(tmp_path: Path) -> None:
     assert found.st_mode & 0o777 == 0o640 and found.st_ino != before.st_ino
 
 
-def test_fmt_leaves_a_file_its_other_names(tmp_path: Path) -> None:
+def test_fmt_leaves_a_file_its_other_names(tmp_path):
     plan = plan_file(tmp_path, READS)
     other = tmp_path / "other.ioplan"
     other.hardlink_to(plan)

@@ -71,9 +71,7 @@ def made(image: Path, kind: str, at: int) -> Path:
         *(("btrfs", MIB), ("xfs", 7 * MIB), ("ext4", 20 * MIB), ("ext4", 200 * MIB)),
     ],
 )
-def test_a_file_system_is_found_where_it_begins(
-    kind: str, at: int, tmp_path: Path
-) -> None:
+def test_a_file_system_is_found_where_it_begins(kind, at, tmp_path):
     image = made(sparse(tmp_path / "disk.img", 64 * GB), kind, at)
     if at:
         zero(image, 512)
@@ -89,9 +87,7 @@ def test_a_file_system_is_found_where_it_begins(
 @needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_copy_is_found_when_the_first_16_mib_are_gone(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_copy_is_found_when_the_first_16_mib_are_gone(kind, tmp_path):
     image = made(sparse(tmp_path / "disk.img", 64 * GB), kind, MIB)
     zero(image, 16 * MIB)
     assert kind in mapped(image).found[0]["what"]
@@ -105,7 +101,7 @@ def gpt(image: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("sgdisk"), reason="LEFT OUT: sgdisk is missing")
 @pytest.mark.long
-def test_a_gpt_is_found_by_its_copy(tmp_path: Path) -> None:
+def test_a_gpt_is_found_by_its_copy(tmp_path):
     image = sparse(tmp_path / "disk.img", 64 * GB)
     tell("sgdisk", "-n", "1:0:+10G", "-n", "2:0:0", image)
     assert gpt(image) == "GPT with 2 partitions"
@@ -119,7 +115,7 @@ def test_a_gpt_is_found_by_its_copy(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.4])
 @pytest.mark.promise("safety.noise")
-def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) -> None:
+def test_noise_is_data_and_its_share_is_estimated(share, tmp_path):
     """Extents of 1 MiB of incompressible data, which hold that share of the drive."""
     image, noise = sparse(tmp_path / "disk.img", 3 * GB), os.urandom(MIB)
     with image.open("r+b") as file:
@@ -133,7 +129,7 @@ def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("size", [512, 5120, MIB + 512, 63 * MIB, 81 * MIB + 512])
-def test_each_size_is_read_to_its_end(size: int, tmp_path: Path) -> None:
+def test_each_size_is_read_to_its_end(size, tmp_path):
     image = sparse(tmp_path / "disk.img", size)
     with image.open("r+b") as file:
         file.seek(size - 2)
@@ -141,9 +137,7 @@ def test_each_size_is_read_to_its_end(size: int, tmp_path: Path) -> None:
     assert not mapped(image).is_empty
 
 
-def test_a_place_that_cannot_be_read_is_not_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_that_cannot_be_read_is_not_empty(tmp_path, monkeypatch):
     read = os.preadv
 
     def fails(fd: int, buffers: list[memoryview], at: int) -> int:
@@ -157,7 +151,7 @@ def test_a_place_that_cannot_be_read_is_not_empty(
     assert "1 place cannot be read, the first at 1 MiB" in found.text
 
 
-def test_a_file_on_a_bare_device_has_a_name(tmp_path: Path) -> None:
+def test_a_file_on_a_bare_device_has_a_name(tmp_path):
     image = tmp_path / "disk.img"
     with tarfile.open(image, "w") as archive:
         archive.add(__file__, arcname="test.py")
@@ -165,7 +159,7 @@ def test_a_file_on_a_bare_device_has_a_name(tmp_path: Path) -> None:
     assert found == {"at_bytes": 0, "what": "tar archive"}
 
 
-def test_the_command_prints_the_map_and_writes_nothing(tmp_path: Path) -> None:
+def test_the_command_prints_the_map_and_writes_nothing(tmp_path):
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(MIB) + b"SQLite format 3\0" + bytes(MIB))
     before = image.stat()

@@ -52,7 +52,7 @@ def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
 
 
 @pytest.mark.long
-def test_what_was_disturbed_passes_alone_and_is_named(tmp_path: Path) -> None:
+def test_what_was_disturbed_passes_alone_and_is_named(tmp_path):
     code, text = pytest_of(tmp_path, DISTURBED, "--again", "-n", "1")
     assert code == 0, text
     assert "DISTURBED: test_it.py::test_once_disturbed passed alone" in text
@@ -60,7 +60,7 @@ def test_what_was_disturbed_passes_alone_and_is_named(tmp_path: Path) -> None:
     assert pytest_of(tmp_path, DISTURBED)[0] == 1, "only where it is asked for"
 
 
-def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
+def test_a_defect_fails_and_so_do_many(tmp_path):
     assert pytest_of(tmp_path, DISTURBED + DEFECT, "--again")[0] == 1
     code, text = pytest_of(tmp_path, MANY, "--again")
     assert code == 1 and "6 failed" in text
@@ -68,7 +68,7 @@ def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
     assert "and 3 more; 6 of 6 tests, in 0 min " in text.splitlines()[-1]
 
 
-def test_a_file_that_cannot_be_collected_fails(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_collected_fails(tmp_path):
     """Beside a test that passes when it runs alone."""
     (tmp_path / "test_broken.py").write_text("import nothing_that_there_is\n")
     more = ("--again", "--continue-on-collection-errors", "-n", "1")

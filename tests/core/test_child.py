@@ -30,7 +30,7 @@ def shell(script: str) -> OwnedProcess:
     return OwnedProcess(["sh", "-c", script])
 
 
-def test_it_ends_in_order() -> None:
+def test_it_ends_in_order():
     with shell(
         "trap 'exit 7' TERM; echo ready >&2; while :; do sleep 0.01; done"
     ) as it:
@@ -39,14 +39,14 @@ def test_it_ends_in_order() -> None:
         assert it.end() == 7 and not it.is_running
 
 
-def test_what_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ignores_sigterm_is_killed(monkeypatch):
     monkeypatch.setattr(OwnedProcess, "grace_s", 0.2)
     with shell(STUBBORN) as it:
         assert until(lambda: "ready" in it.error_text())
         assert it.end() is None and it.code == -signal.SIGKILL
 
 
-def test_what_it_has_started_ends_with_it() -> None:
+def test_what_it_has_started_ends_with_it():
     with shell("sleep 100 & echo $! >&2; wait") as it:
         assert until(lambda: it.error_text().endswith("\n"))
         grandchild = int(it.error_text())
@@ -54,7 +54,7 @@ def test_what_it_has_started_ends_with_it() -> None:
     assert ends(grandchild, 5)
 
 
-def test_looking_at_its_errors_does_not_disturb_them() -> None:
+def test_looking_at_its_errors_does_not_disturb_them():
     command = ["sh", "-c", "echo one >&2; read _; echo two >&2"]
     with OwnedProcess(command, stdin=subprocess.PIPE) as it:
         assert until(lambda: it.error_text() == "one\n")
@@ -64,7 +64,7 @@ def test_looking_at_its_errors_does_not_disturb_them() -> None:
         assert it.error_text() == "one\ntwo\n"
 
 
-def test_a_program_that_is_not_there_is_told() -> None:
+def test_a_program_that_is_not_there_is_told():
     with pytest.raises(FileNotFoundError):
         OwnedProcess(["/no/such/program"])
 
@@ -78,7 +78,7 @@ time.sleep(100)
 """
 
 
-def test_it_does_not_outlive_a_killed_owner() -> None:
+def test_it_does_not_outlive_a_killed_owner():
     command = [sys.executable, "-c", OWNER]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
 from math import inf, pi
 from statistics import fmean, variance
 
@@ -24,7 +23,7 @@ from ioplan.core.statistics.shared_variance import (
 EULER = 0.5772156649015329
 
 
-def test_the_functions_at_known_places() -> None:
+def test_the_functions_at_known_places():
     assert digamma(1) == pytest.approx(-EULER, abs=1e-9)
     assert digamma(10) == pytest.approx(2.251752589066721, abs=1e-9)
     assert trigamma(1) == pytest.approx(pi**2 / 6, abs=1e-8)
@@ -38,14 +37,14 @@ def sample(rng: random.Random, deviation: float, values: int = 5) -> Variance:
     )
 
 
-def test_groups_of_one_variance_share_it() -> None:
+def test_groups_of_one_variance_share_it():
     rng = random.Random(1)
     found = moderated([sample(rng, 2.0) for _ in range(200)])
     assert fmean(one.degrees for one in found) > 25
     assert all(2.5 < one.value < 6.5 for one in found)
 
 
-def test_groups_of_other_variances_keep_their_own() -> None:
+def test_groups_of_other_variances_keep_their_own():
     rng = random.Random(2)
     own = [sample(rng, 10.0**n) for n in range(-3, 4) for _ in range(5)]
     for before, after in zip(own, moderated(own), strict=True):
@@ -53,13 +52,13 @@ def test_groups_of_other_variances_keep_their_own() -> None:
         assert before.value < 1 or after.value == pytest.approx(before.value, rel=0.6)
 
 
-def test_few_groups_tell_nothing_of_each_other() -> None:
+def test_few_groups_tell_nothing_of_each_other():
     own = [Variance(1.0, 4.0), Variance(2.0, 4.0)]
     assert moderated(own) == own
     assert moderated([]) == []
 
 
-def test_equal_variances_are_known_for_certain() -> None:
+def test_equal_variances_are_known_for_certain():
     assert {one.degrees for one in moderated([Variance(1.0, 4.0)] * 6)} == {inf}
 
 
@@ -77,13 +76,7 @@ def test_equal_variances_are_known_for_certain() -> None:
         ),
     ],
 )
-def test_the_command_that_installs_it(
-    package: str,
-    call: Callable[[], object],
-    text: tuple[str, str],
-    kind: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_command_that_installs_it(package, call, text, kind, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ExplainedError) as error:
         call()

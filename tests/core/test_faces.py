@@ -22,7 +22,7 @@ PACKAGES = sorted(check_seams.FACES - EXAMPLES - {"ioplan_lab"})
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, LAB_FACE])
-def test_each_exported_name_is_there_and_no_module(package: str) -> None:
+def test_each_exported_name_is_there_and_no_module(package):
     """A submodule of the same name would take its place once something imports it."""
     module = import_module(package)
     stub = Path(f"{module.__file__}i")
@@ -36,9 +36,9 @@ def test_each_exported_name_is_there_and_no_module(package: str) -> None:
                 assert not (is_module and value.__name__.startswith(package)), value
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"ioplan\.language.*nothing"):
-        _ = ioplan.language.nothing  # type: ignore[attr-defined]
+        _ = ioplan.language.nothing
 
 
 FIO, LAB = "plugins/fio/ioplan_fio/a.py", "plugins/lab/ioplan_lab/a.py"
@@ -61,14 +61,8 @@ FILE = "tests/test_a.py"
     ],
 )  # fmt: skip
 def test_a_file_behind_a_face_is_named(
-    file: str,
-    text: str,
-    listed: str,
-    named: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    file, text, listed, named, tmp_path, monkeypatch, capsys
+):
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).write_text(text)
     (tmp_path / "list").write_text(listed)

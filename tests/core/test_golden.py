@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from test_again import pytest_of
 
@@ -34,7 +32,7 @@ AS_IT_IS = (
 
 
 @pytest.mark.slow
-def test_a_case_is_compared_and_renewed(tmp_path: Path) -> None:
+def test_a_case_is_compared_and_renewed(tmp_path):
     """By several workers, and not that of a test that fails for something else."""
     (tmp_path / "conftest.py").write_text(OWN_FOLDER)
     words = tmp_path / "words.jsonl"

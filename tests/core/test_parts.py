@@ -41,14 +41,14 @@ def selects(words: list[str], in_vm: bool, markers: tuple[str, ...]) -> bool:
 
 
 @pytest.mark.parametrize("in_vm", [False, True])
-def test_each_kind_of_test_is_in_one_part(in_vm: bool) -> None:
+def test_each_kind_of_test_is_in_one_part(in_vm):
     sets = [combinations(MARKERS, size) for size in range(len(MARKERS) + 1)]
     for markers in chain.from_iterable(sets):
         parts = [part for part in PARTS if selects(called(part), in_vm, markers)]
         assert len(parts) == 1, (markers, parts)
 
 
-def test_these_are_all_markers_and_options() -> None:
+def test_these_are_all_markers_and_options():
     text = (paths.ROOT / "pyproject.toml").read_text()
     (told,) = re.findall(r"^markers = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     assert sorted(re.findall(r'^  "(\w+):', told, re.MULTILINE)) == sorted(MARKERS)
@@ -59,7 +59,7 @@ def test_these_are_all_markers_and_options() -> None:
         assert not {word for word in words if word[0] == "-"} - {*options}
 
 
-def test_continuous_integration_runs_all_parts() -> None:
+def test_continuous_integration_runs_all_parts():
     lines = (paths.ROOT / ".ci/run").read_text().splitlines()
     for part in ("test", "test-long", "test-vm"):
         assert [line for line in lines if line.split()[:2] == ["make", part]]
@@ -72,7 +72,7 @@ class Item(NamedTuple):
 
 
 @pytest.mark.parametrize("of", [1, 3, 4, 9])
-def test_parts_of_the_files_have_each_test_once(of: int) -> None:
+def test_parts_of_the_files_have_each_test_once(of):
     """And the tests of a file are in one part."""
     items: Any = [Item(f"tests/{n % 7}.py::test_{n}[a::b]") for n in range(40)]
     parts = [Part(number, of).take(items) for number in range(1, of + 1)]
@@ -83,13 +83,13 @@ def test_parts_of_the_files_have_each_test_once(of: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "4", "1/0", "a/b", "-1/2", "1/4/2", ""])
-def test_what_is_no_part_is_refused(text: str) -> None:
+def test_what_is_no_part_is_refused(text):
     assert part_of("2/4") == (2, 4)
     with pytest.raises(argparse.ArgumentTypeError, match="not a part"):
         part_of(text)
 
 
-def test_every_file_with_tests_is_collected() -> None:
+def test_every_file_with_tests_is_collected():
     """The virtual machine's own are run in it, by a test outside."""
     written = [
         path.relative_to(paths.TESTS)
@@ -156,9 +156,7 @@ def try_it(root: Path, old: str, new: str) -> int:
 
 
 @pytest.mark.parametrize(("old", "new", "told"), CASES.values(), ids=CASES)
-def test_what_is_wrong_is_told_with_its_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, told: str
-) -> None:
+def test_what_is_wrong_is_told_with_its_place(tmp_path, capsys, old, new, told):
     assert try_it(tmp_path, old, new) == bool(told)
     out = capsys.readouterr().out
     assert told in out
@@ -173,7 +171,7 @@ PLUGINS = ("editor", "fio", "importer", "io_uring", "lab", "sim", "spdk", "witne
 PACKAGES = ("ioplan", *(f"ioplan_{name}" for name in PLUGINS))
 
 
-def test_no_files_import_each_other() -> None:
+def test_no_files_import_each_other():
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     imports = {
         module: graph.find_modules_directly_imported_by(module)

@@ -31,7 +31,7 @@ WRITTEN = """test "Reads" {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("plans").resolve()
     (made / "lib.ioplan").write_text(LIBRARY)
     (made / "plan.ioplan").write_text(PLAN)
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def nvim(folder: Path) -> Iterator[Neovim]:
+def nvim(folder) -> Iterator[Neovim]:
     started = Neovim(folder, folder / "plan.ioplan")
     try:
         yield started
@@ -47,26 +47,26 @@ def nvim(folder: Path) -> Iterator[Neovim]:
         started.end()
 
 
-def test_diagnostics(nvim: Neovim) -> None:
+def test_diagnostics(nvim):
     (found,) = nvim.until(nvim.messages, "diagnostics")
     assert "unknown unit 'kb'" in found and "did you mean 4KiB?" in found
 
 
-def test_hover(nvim: Neovim) -> None:
+def test_hover(nvim):
     nvim.keys("3G0fq:lua vim.lsp.buf.hover()<CR>")
     assert "outstanding I/Os" in nvim.until(nvim.floating, "hover")
     nvim.keys("<Esc>gg")
     nvim.until(lambda: not nvim.floating(), "end of the hover")
 
 
-def test_rename_across_files(nvim: Neovim) -> None:
+def test_rename_across_files(nvim):
     nvim.keys("3G0fm:lua vim.lsp.buf.rename('blend')<CR>")
     nvim.until(lambda: "lib.blend" in nvim.rows[2], "new name")
     library = "join(getbufline('lib.ioplan', 1, '$'))"
     assert nvim.ask(library).startswith("workload blend =")
 
 
-def test_layout_on_save(nvim: Neovim, folder: Path) -> None:
+def test_layout_on_save(nvim, folder):
     nvim.keys(":%s/4kb/4KiB/<CR>:wall<CR>")
     file = folder / "plan.ioplan"
     laid_out = "  run    lib.blend, qd 8 for 1s\n"
@@ -74,7 +74,7 @@ def test_layout_on_save(nvim: Neovim, folder: Path) -> None:
     assert nvim.until(lambda: not nvim.messages(), "end of the errors")
 
 
-def test_a_test_is_written_with_completion(nvim: Neovim, folder: Path) -> None:
+def test_a_test_is_written_with_completion(nvim, folder):
     nvim.keys(":edit new.ioplan<CR>i")
     nvim.choose("test")
     nvim.keys('<Esc>0ci"Reads<Esc>A<CR>run ')
@@ -102,7 +102,7 @@ def test_a_test_is_written_with_completion(nvim: Neovim, folder: Path) -> None:
 @pytest.mark.skipif(
     not NEWER.exists(), reason="LEFT OUT: make test-tools was not done (Neovim)"
 )
-def test_colours_are_the_servers(tmp_path: Path) -> None:
+def test_colours_are_the_servers(tmp_path):
     (tmp_path / "lib.ioplan").write_text(LIBRARY)
     (tmp_path / "plan.ioplan").write_text(PLAN)
     words = {"use": 0, '"lib': 0, "mixed": 2, "qd": 2, "8": 2}

@@ -25,14 +25,14 @@ import textmate
 REVIEW = (paths.ROOT / "examples/review.ioplan").read_text("utf-8")
 
 
-def test_the_grammar_of_textmate_is_of_the_present_words(renew: bool) -> None:
+def test_the_grammar_of_textmate_is_of_the_present_words(renew):
     ((path, wanted),) = textmate.files().items()
     if renew:
         path.write_text(wanted, "utf-8")
     assert json.loads(path.read_text("utf-8")) == json.loads(wanted), "pytest --renew"
 
 
-def test_the_lexer_knows_each_word() -> None:
+def test_the_lexer_knows_each_word():
     found = list(get_lexer_by_name("ioplan").get_tokens(REVIEW))
     assert "".join(text for _, text in found) == REVIEW
     of = {text: kind for kind, text in found}
@@ -44,14 +44,14 @@ def test_the_lexer_knows_each_word() -> None:
 @pytest.mark.parametrize(
     "word", [clause.word for clause in CLAUSES if clause.reference]
 )
-def test_the_man_page_has_each_clause(word: str) -> None:
+def test_the_man_page_has_each_clause(word):
     assert re.search(
         rf"\b{word.split(maxsplit=1)[0] if word != 'pattern' else 'random'}\b",
         man.page(),
     )
 
 
-def test_the_man_page_has_each_command_and_no_request_by_mistake() -> None:
+def test_the_man_page_has_each_command_and_no_request_by_mistake():
     page = man.page()
     names = [one.name for one in IOPLAN.shown if not isinstance(one, Group)]
     assert all(f".SS {man.plain(name)}\n" in page for name in names)
@@ -69,7 +69,7 @@ TESTER = FOLDER / "node_modules/.bin/vscode-tmgrammar-test"
 COMPILER = FOLDER / "node_modules/.bin/tsc"
 
 
-def test_what_the_package_names_is_there() -> None:
+def test_what_the_package_names_is_there():
     given = PACKAGE["contributes"]
     (language,), (grammar,) = given["languages"], given["grammars"]
     assert (FOLDER / language["configuration"]).exists()
@@ -77,7 +77,7 @@ def test_what_the_package_names_is_there() -> None:
     assert language["extensions"] == [".ioplan"]
 
 
-def test_its_settings_are_those_of_the_server() -> None:
+def test_its_settings_are_those_of_the_server():
     settings = PACKAGE["contributes"]["configuration"]["properties"]
     assert settings["ioplan.profile"]["default"] == FULL
     asked = (FOLDER / "src/extension.ts").read_text("utf-8")
@@ -96,7 +96,7 @@ def run_tester(file: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(
     not TESTER.exists(), reason="LEFT OUT: make test-tools was not done"
 )
-def test_colours(tmp_path: Path) -> None:
+def test_colours(tmp_path):
     done = run_tester(COLOURS)
     assert done.returncode == 0, done.stdout
     wrong = tmp_path / "wrong.ioplan"
@@ -109,7 +109,7 @@ def test_colours(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not COMPILER.exists(), reason="LEFT OUT: npm install in editors/vscode was not done"
 )
-def test_it_compiles_and_is_built() -> None:
+def test_it_compiles_and_is_built():
     subprocess.run([str(COMPILER), "--noEmit"], cwd=FOLDER, check=True)
     subprocess.run(["npm", "run", "--silent", "build"], cwd=FOLDER, check=True)
     assert "ioplan lsp" in (FOLDER / "src/extension.ts").read_text("utf-8")

@@ -14,14 +14,14 @@ pytestmark = NEEDS_ROOT
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Path:
+def image(tmp_path) -> Path:
     path = tmp_path / "disk.img"
     path.write_bytes(bytes(MIB))
     return path
 
 
 @pytest.fixture
-def loop(image: Path) -> Iterator[Device]:
+def loop(image) -> Iterator[Device]:
     with loop_device(image) as node:
         yield at(node)
 
@@ -32,18 +32,18 @@ def at(node: Path) -> Device:
     return device
 
 
-def test_it_is_named_by_what_it_is(loop: Device, image: Path) -> None:
+def test_it_is_named_by_what_it_is(loop, image):
     assert backing(loop) == Backing(str(image), key_at(image))
 
 
-def test_another_name_is_the_same_file(loop: Device, image: Path) -> None:
+def test_another_name_is_the_same_file(loop, image):
     other = image.with_name("other")
     other.hardlink_to(image)
     image.unlink()
     assert backing(loop) == Backing("", key_at(other))
 
 
-def test_a_path_of_elsewhere_names_nothing_here(image: Path) -> None:
+def test_a_path_of_elsewhere_names_nothing_here(image):
     """The kernel gives the path from the root of a mount that is gone."""
     seen = image.with_name("mnt")
     seen.mkdir()
@@ -58,9 +58,7 @@ def test_a_path_of_elsewhere_names_nothing_here(image: Path) -> None:
             tell("umount", "--lazy", seen)
 
 
-def test_one_who_may_not_ask_the_kernel_goes_by_the_path(
-    loop: Device, image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_who_may_not_ask_the_kernel_goes_by_the_path(loop, image, monkeypatch):
     def refuse(_: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -70,10 +68,10 @@ def test_one_who_may_not_ask_the_kernel_goes_by_the_path(
     assert backing(loop) == Backing("", None)
 
 
-def test_a_device_under_it(loop: Device) -> None:
+def test_a_device_under_it(loop):
     with loop_device(loop.node) as upper:
         assert backing(at(upper)) == Backing(str(loop.node), loop.key)
 
 
-def test_what_is_no_loop_device(loop: Device) -> None:
+def test_what_is_no_loop_device(loop):
     assert backing(Device(loop.folder.parent)) is None

@@ -53,7 +53,7 @@ class Desk:
         plans = None if any_plan else [consented_plan(self.plan)]
         drives = drives_of(list(rows or (row(),)))
         made = sign(drives, self.lab, self.until, plans, self.key)
-        return json.loads(made.model_dump_json())  # type: ignore[no-any-return]
+        return json.loads(made.model_dump_json())
 
     def file(self, document: object) -> Path:
         path = self.folder / "list.json"
@@ -66,11 +66,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path) -> Desk:
     return Desk(tmp_path)
 
 
-def test_a_signed_list_names_its_drives(desk: Desk) -> None:
+def test_a_signed_list_names_its_drives(desk):
     found = read_list(desk.file(desk.signed(row("S1"), row("S2"))), desk.lab, desk.plan)
     assert [one.id for one in found.drives] == ["S1", "S2"]
     assert found.signed and found.signed.admin == "ada"
@@ -80,8 +80,8 @@ def change(*path: str | int, to: object) -> Change:
     def changed(document: dict[str, Any]) -> None:
         *way, last = path
         for key in way:
-            document = document[key]  # type: ignore[index]
-        document[last] = to  # type: ignore[index]
+            document = document[key]
+        document[last] = to
 
     return changed
 
@@ -114,7 +114,7 @@ SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("name", SIGNED_ATTACKS)
 @pytest.mark.promise("labs.consent_list")
-def test_a_signed_list_that_was_altered_is_refused(desk: Desk, name: str) -> None:
+def test_a_signed_list_that_was_altered_is_refused(desk, name):
     attack, text = SIGNED_ATTACKS[name]
     document = desk.signed()
     attack(document)
@@ -122,9 +122,7 @@ def test_a_signed_list_that_was_altered_is_refused(desk: Desk, name: str) -> Non
 
 
 @pytest.mark.promise("labs.consent_list")
-def test_a_list_of_another_time_lab_key_or_plan_is_refused(
-    desk: Desk, tmp_path: Path
-) -> None:
+def test_a_list_of_another_time_lab_key_or_plan_is_refused(desk, tmp_path):
     other = make_key(tmp_path / "other.key")
     document = desk.signed()
     keyed = desk.lab.model_copy(update={"admins": {"ada": other}})
@@ -142,7 +140,7 @@ def test_a_list_of_another_time_lab_key_or_plan_is_refused(
     assert read_list(desk.file(desk.signed(any_plan=True)), desk.lab, desk.plan)
 
 
-def test_only_an_admin_signs_and_only_for_a_time(desk: Desk, tmp_path: Path) -> None:
+def test_only_an_admin_signs_and_only_for_a_time(desk, tmp_path):
     drives, plans = drives_of([row()]), [consented_plan(desk.plan)]
     make_key(tmp_path / "eve.key")
     for lab, until, key, text in (
@@ -184,12 +182,12 @@ LISTS: dict[str, tuple[object, str]] = {
 
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.promise("labs.consent_list")
-def test_a_list_that_names_no_identity_is_refused(desk: Desk, name: str) -> None:
+def test_a_list_that_names_no_identity_is_refused(desk, name):
     document, text = LISTS[name]
     desk.refuses(document, text)
 
 
-def test_text_that_is_no_list_is_refused(desk: Desk) -> None:
+def test_text_that_is_no_list_is_refused(desk):
     path = desk.folder / "list.json"
     for text in (b"", b"\xff", b"[" * 100_000, b" " * (8 * MIB + 1)):
         path.write_bytes(text)
@@ -199,7 +197,7 @@ def test_text_that_is_no_list_is_refused(desk: Desk) -> None:
         read_list(desk.folder / "none.json", desk.lab, desk.plan)
 
 
-def test_ones_own_list_must_be_ones_own(desk: Desk) -> None:
+def test_ones_own_list_must_be_ones_own(desk):
     path = desk.file([row()])
     assert read_list(path, desk.lab, desk.plan).drives[0].id == "S1"
     path.chmod(0o666)
@@ -210,7 +208,7 @@ def test_ones_own_list_must_be_ones_own(desk: Desk) -> None:
         desk.refuses([row()], "belongs to another user")
 
 
-def test_a_target_gets_the_words_of_its_own_drive_only() -> None:
+def test_a_target_gets_the_words_of_its_own_drive_only():
     def words(drives: list[dict[str, Any]], **entry: Any) -> list[str]:
         lab = Lab(targets={"t": LabTarget(**entry)})
         return listed_words(drives_of(drives), lab, "t")
@@ -225,7 +223,7 @@ def test_a_target_gets_the_words_of_its_own_drive_only() -> None:
     assert listed_words(drives_of([loop]), Lab(), "/a/b") == []
 
 
-def test_what_is_signed_has_no_value_that_is_the_default(desk: Desk) -> None:
+def test_what_is_signed_has_no_value_that_is_the_default(desk):
     """Nor parts of a second: the text is the same for who reads and writes it again.
 
     Nor is the kernel's name of a drive, which is another one's later.
@@ -249,9 +247,7 @@ def test_what_is_signed_has_no_value_that_is_the_default(desk: Desk) -> None:
 
 @needs_root
 @pytest.mark.long
-def test_a_run_takes_the_list_and_the_guard_stays(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_takes_the_list_and_the_guard_stays(tmp_path, store_path, monkeypatch):
     """From `targets --json` to a run, as a person does it, with one drive of two."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     plan = plan_file(tmp_path, WRITES.replace("1s", "100ms"))

@@ -28,7 +28,7 @@ SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     """A file with a database in the middle."""
     path = sparse(tmp_path / "image", 32 * MIB)
     put(path, 0, database(tmp_path))
@@ -50,7 +50,7 @@ def opened(path: Path, *, data: bool = False) -> Target:
 
 @pytest.mark.long
 @pytest.mark.promise("safety.consent_of_data")
-def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
+def test_it_is_kept_for_the_data_that_was_there(file):
     with refused(TargetFault.DATA, "sqlite database at byte 0"):
         opened(file)
     opened(file, data=True).close()
@@ -61,7 +61,7 @@ def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["elsewhere", "longer"])
-def test_other_data_needs_another(how: str, file: Path, tmp_path: Path) -> None:
+def test_other_data_needs_another(how, file, tmp_path):
     """Also that in a file of another size; but what ioplan left there may go."""
     target = opened(file, data=True)
     os.pwrite(target.fd, b"a counter that a load generator writes".ljust(MIB, b"."), 0)
@@ -76,9 +76,7 @@ def test_other_data_needs_another(how: str, file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("safety.consent_of_data")
-def test_resume_asks_for_what_came_after_a_kill(
-    file: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_resume_asks_for_what_came_after_a_kill(file, tmp_path, store_path):
     os.truncate(file, 0)
     os.truncate(file, 32 * MIB)
     plan, out = plan_file(tmp_path, LONG), tmp_path / "out"
@@ -99,7 +97,7 @@ def test_resume_asks_for_what_came_after_a_kill(
 @pytest.mark.long
 @needs_root
 @pytest.mark.promise("safety.consent_of_session")
-def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
+def test_a_device_is_asked_for_once(tmp_path, store_path):
     disk = tmp_path / "disk.img"
     disk.write_bytes(bytes(32 * MIB))
     plan = plan_file(tmp_path, SHORT)
@@ -128,7 +126,7 @@ def held_open() -> list[str]:
 @needs_root
 @pytest.mark.slow
 @pytest.mark.long
-def test_an_image_under_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
+def test_an_image_under_a_part_of_it_is_asked_for(tmp_path):
     disk = tmp_path / "disk.img"
     disk.write_bytes(bytes(32 * MIB))
     put(disk, 0, database(tmp_path))
@@ -165,7 +163,7 @@ def writing(path: Path, *overwrite: Path) -> TargetRequest:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     """One of another user."""
     path = tmp_path / "theirs"
     path.mkdir()
@@ -175,7 +173,7 @@ def folder(tmp_path: Path) -> Path:
 
 @needs_root
 @pytest.mark.promise("safety.foreign_link")
-def test_a_link_of_another_user_is_not_followed(folder: Path, tmp_path: Path) -> None:
+def test_a_link_of_another_user_is_not_followed(folder, tmp_path):
     precious = tmp_path / "precious"
     precious.write_bytes(bytes(MIB))
     link = folder / "scratch"
@@ -190,7 +188,7 @@ def test_a_link_of_another_user_is_not_followed(folder: Path, tmp_path: Path) ->
 @needs_root
 @pytest.mark.slow
 @pytest.mark.promise("safety.open_device")
-def test_a_name_that_changes_all_the_time(folder: Path, tmp_path: Path) -> None:
+def test_a_name_that_changes_all_the_time(folder, tmp_path):
     precious, scratch = tmp_path / "precious", folder / "scratch"
     make_scratch(precious, MIB, lambda _: None)
     make_scratch(scratch, MIB, lambda _: None)
@@ -206,8 +204,8 @@ def test_a_name_that_changes_all_the_time(folder: Path, tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.promise("safety.open_device")
 def test_a_folder_that_becomes_a_link_once_it_was_looked_at(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, tmp_path, monkeypatch
+):
     """What is judged is what is opened, not what has the name a moment later."""
     real, theirs = tmp_path / "real", folder / "sub"
     for place in (real, theirs):
@@ -243,7 +241,7 @@ def swapping(place: Path, victim: Path) -> Iterator[None]:
             program.kill()
 
 
-def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
+def test_links_in_a_circle_lead_nowhere(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.symlink_to(other)
     other.symlink_to(one)
@@ -255,7 +253,7 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("safety.scratch_content")
-def test_a_mark_alone_is_not_believed(tmp_path: Path) -> None:
+def test_a_mark_alone_is_not_believed(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(os.urandom(MIB))
     os.setxattr(path, SCRATCH_MARK, b"made")
@@ -277,7 +275,7 @@ class Overlay:
 
 
 @pytest.fixture
-def overlay(tmp_path: Path) -> Iterator[Overlay]:
+def overlay(tmp_path) -> Iterator[Overlay]:
     made = Overlay(tmp_path)
     yield made
     tell("umount", "-l", made.where)
@@ -287,7 +285,7 @@ def overlay(tmp_path: Path) -> Iterator[Overlay]:
 @needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_file_of_an_overlay_has_two_paths(overlay: Overlay, turned: bool) -> None:
+def test_a_file_of_an_overlay_has_two_paths(overlay, turned):
     target, other = overlay.upper, overlay.merged
     if turned:
         target, other = other, target

@@ -40,7 +40,7 @@ REASONS = [os.strerror(number) for number in (ENOTCONN, ECONNABORTED, EIO)]
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Iterator[Served]:
+def target(tmp_path) -> Iterator[Served]:
     with served(tmp_path / "server", plugin=("memory", "8M")) as file:
         yield file
 
@@ -68,7 +68,7 @@ def asked(target: Served) -> TargetRequest:
 
 @needs_faulty
 @pytest.mark.parametrize("known", [True, False])
-def test_what_is_gone_is_closed(known: bool, target: Served) -> None:
+def test_what_is_gone_is_closed(known, target):
     opened = open_target(asked(target))
     if not known:
         opened.known = None
@@ -84,7 +84,7 @@ def test_what_is_gone_is_closed(known: bool, target: Served) -> None:
 
 
 @needs_faulty
-def test_what_is_gone_is_no_place_for_a_file(target: Served) -> None:
+def test_what_is_gone_is_no_place_for_a_file(target):
     gone(target)
     with pytest.raises(TargetError, match=REASONS[0]):
         make_scratch(Path(target.path) / "below", MIB, lambda _: None)
@@ -116,9 +116,7 @@ CALLS = {
         pytest.param("crosscheck", PLAN, id="crosscheck"),
     ],
 )
-def test_a_target_that_vanishes_at_any_moment(
-    name: str, text: str, tmp_path: Path
-) -> None:
+def test_a_target_that_vanishes_at_any_moment(name, text, tmp_path):
     draw, plan, words = Random(f"{name} {text}"), plan_file(tmp_path, text), CALLS[name]
     codes, whole_s = [], 0.0
     for number in range(MOMENTS + 1):
@@ -205,9 +203,7 @@ def called(
 @pytest.mark.parametrize(
     ("name", "text"), [("run", PURGED), ("create", PLAN)], ids=["run", "create"]
 )
-def test_a_target_that_vanishes_before_any_call(
-    name: str, text: str, tmp_path: Path
-) -> None:
+def test_a_target_that_vanishes_before_any_call(name, text, tmp_path):
     plan, codes = plan_file(tmp_path, text), []
     while True:
         number = len(codes) + 1

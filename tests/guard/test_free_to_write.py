@@ -37,7 +37,7 @@ NOISE = random.Random(1).randbytes(MIB)
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Path:
+def image(tmp_path) -> Path:
     return sparse(tmp_path / "image", SIZE)
 
 
@@ -67,14 +67,14 @@ def evidence(path: Path, *, data: bool = False) -> str:
 
 
 @pytest.mark.promise("safety.noise")
-def test_noise_is_not_emptiness(image: Path) -> None:
+def test_noise_is_not_emptiness(image):
     put(image, 40 * MIB, NOISE)
     with refused(TargetFault.DATA, "data of an unknown kind from 40 MiB on"):
         opened(image)
 
 
 @pytest.mark.promise("safety.whole_read")
-def test_one_block_that_no_sample_draws_is_found_by_the_full_read(image: Path) -> None:
+def test_one_block_that_no_sample_draws_is_found_by_the_full_read(image):
     with image.open("ab") as file:
         file.truncate(2 << 30)
     at = (1 << 30) + 12345 * 4096
@@ -86,7 +86,7 @@ def test_one_block_that_no_sample_draws_is_found_by_the_full_read(image: Path) -
 
 
 @pytest.mark.promise("safety.evidence")
-def test_what_ioplan_left_is_known_block_by_block(image: Path) -> None:
+def test_what_ioplan_left_is_known_block_by_block(image):
     """An empty file is free because all of it was read; then it is known."""
     assert evidence(image) == CONSTANT
     target = opened(image)
@@ -99,7 +99,7 @@ def test_what_ioplan_left_is_known_block_by_block(image: Path) -> None:
 @pytest.mark.parametrize("at", [0, 5 * MIB, 33 * MIB + 4096, SIZE - 4096])
 @pytest.mark.long
 @pytest.mark.promise("safety.evidence")
-def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
+def test_a_block_that_was_changed_since_ends_that(image, at):
     target = opened(image)
     os.pwrite(target.fd, NOISE * 2, 0)
     target.close()
@@ -110,7 +110,7 @@ def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("safety.evidence")
-def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
+def test_so_do_the_counters_where_no_block_shows_it(image):
     """Written, and put back as it was: somebody uses it."""
     evidence(image)
     put(image, 50 * MIB, bytes(4096))
@@ -118,9 +118,7 @@ def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_reading_goes_on_where_it_was(
-    image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reading_goes_on_where_it_was(image, monkeypatch):
     image.write_bytes(bytes(SIZE))
     facts = opened(image).facts
     state_path(facts).unlink()
@@ -146,12 +144,8 @@ def test_the_reading_goes_on_where_it_was(
 @pytest.mark.parametrize("at", [None, 48 * MIB])
 @pytest.mark.promise("safety.whole_read")
 def test_a_run_reads_it_and_says_how_far_it_is(
-    at: int | None,
-    image: Path,
-    tmp_path: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    at, image, tmp_path, store_path, monkeypatch
+):
     image.write_bytes(bytes(4 * SIZE))
     if at:
         put(image, at * 3 + 12288, NOISE[:4096])
@@ -170,7 +164,7 @@ def test_a_run_reads_it_and_says_how_far_it_is(
     assert record.target["evidence"] == SINCE_READ
 
 
-def test_holes_are_not_read(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_holes_are_not_read(image, monkeypatch):
     put(image, 16 * MIB, bytes(MIB))
     with image.open("rb") as file:
         assert parts_to_read(file.fileno(), SIZE) == [(16 * MIB, 17 * MIB)]
@@ -181,7 +175,7 @@ def test_holes_are_not_read(image: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @needs_root
-def test_of_a_part_of_a_file_that_part_is_read(image: Path) -> None:
+def test_of_a_part_of_a_file_that_part_is_read(image):
     """A loop device with an offset: places are those of the device."""
     put(image, 16 * MIB, bytes(MIB))
     put(image, 60 * MIB, bytes(MIB))
@@ -202,8 +196,8 @@ def test_of_a_part_of_a_file_that_part_is_read(image: Path) -> None:
     ],
 )
 def test_the_sanitize_log_says_whether_it_is_erased(
-    status: int, free: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    status, free, monkeypatch, tmp_path
+):
     """Sanitize Status of the NVM Express base specification 2.0, figure 291."""
     page = struct.pack("<HH", 0xFFFF, status).ljust(512, b"\0")
     drive = SimpleNamespace(log=lambda *_: page)  # no drive here has a log
@@ -218,7 +212,7 @@ def test_the_sanitize_log_says_whether_it_is_erased(
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_what_a_killed_session_wrote_is_its_own(image: Path) -> None:
+def test_what_a_killed_session_wrote_is_its_own(image):
     killed_session(request(image))
     assert evidence(image) == KILLED
     assert evidence(image) == LEFT
@@ -226,7 +220,7 @@ def test_what_a_killed_session_wrote_is_its_own(image: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_file_that_came_after_the_kill_is_not(image: Path) -> None:
+def test_a_file_that_came_after_the_kill_is_not(image):
     killed_session(request(image))
     put(image, 20 * MIB, NOISE)
     with refused(TargetFault.DATA, "hold data"):
@@ -241,17 +235,17 @@ class TestDevice:
     CAPACITY = 64 * 10**9
 
     @pytest.fixture
-    def device(self, image: Path) -> Iterator[Path]:
+    def device(self, image) -> Iterator[Path]:
         os.truncate(image, self.CAPACITY // 4096 * 4096)
         with loop_device(image) as device:
             yield device
 
     @pytest.fixture
-    def lab(self, image: Path, tmp_path: Path, device: Path) -> Path:
+    def lab(self, image, tmp_path, device) -> Path:
         return lab_of_file(tmp_path, image)
 
     @pytest.mark.long
-    def test_it_is_free_when_all_was_read(self, lab: Path, image: Path) -> None:
+    def test_it_is_free_when_all_was_read(self, lab, image):
         target = open_target(asked(lab, "fast", image))
         assert target.facts.evidence == CONSTANT
         os.pwrite(target.fd, NOISE, 30 << 30)
@@ -261,7 +255,7 @@ class TestDevice:
         assert target.facts.evidence == LEFT
 
     @pytest.mark.long
-    def test_after_a_kill_it_is_its_own(self, lab: Path, image: Path) -> None:
+    def test_after_a_kill_it_is_its_own(self, lab, image):
         killed_session(asked(lab, "fast", image))
         target = open_target(asked(lab, "fast", image))
         target.close()
@@ -269,9 +263,7 @@ class TestDevice:
 
     @pytest.mark.long
     @pytest.mark.parametrize("survived", [True, False])
-    def test_noise_after_a_kill_is_somebodys(
-        self, lab: Path, image: Path, device: Path, survived: bool
-    ) -> None:
+    def test_noise_after_a_kill_is_somebodys(self, lab, image, device, survived):
         """An encrypted volume without its header: by its structure it could be ours."""
         killed_session(asked(lab, "fast", image), survived=survived)
         tell("dd", "if=/dev/urandom", f"of={device}", "bs=64k", "count=1", "seek=9999")
@@ -280,17 +272,13 @@ class TestDevice:
 
     @pytest.mark.long
     @pytest.mark.promise("safety.unknown_content")
-    def test_without_evidence_after_a_kill_it_is_unknown(
-        self, lab: Path, image: Path, device: Path
-    ) -> None:
+    def test_without_evidence_after_a_kill_it_is_unknown(self, lab, image, device):
         killed_session(asked(lab, "fast", image), survived=False)
         with refused(TargetFault.DATA, "data of an unknown kind"):
             open_target(asked(lab, "fast", image))
 
     @pytest.mark.long
-    def test_a_file_system_behind_a_lost_table_is_found(
-        self, lab: Path, image: Path, device: Path
-    ) -> None:
+    def test_a_file_system_behind_a_lost_table_is_found(self, lab, image, device):
         """An ext4 in a partition at 1 MiB, its table zeroed: the map names it."""
         with device.open("r+b") as file:  # a table of one partition
             file.write(bytes(446) + MBR_ENTRY.ljust(64, b"\0") + b"\x55\xaa")
@@ -303,9 +291,7 @@ class TestDevice:
 
 
 @pytest.mark.long
-def test_a_large_target_is_read_with_its_progress(
-    image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_target_is_read_with_its_progress(image, monkeypatch):
     image.write_bytes(bytes(SIZE))
     monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
     with pytest.raises(UnreadError) as unread:
@@ -317,7 +303,7 @@ def test_a_large_target_is_read_with_its_progress(
 
 
 @pytest.mark.long
-def test_data_given_up_is_known_only_as_it_was(image: Path) -> None:
+def test_data_given_up_is_known_only_as_it_was(image):
     put(image, 0, NOISE)
     assert evidence(image, data=True).startswith("--overwrite-data")
     assert evidence(image) == LEFT

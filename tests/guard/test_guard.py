@@ -19,7 +19,7 @@ from generated import check_part
 from kinds import Place
 from kinds_of_data import ALL_KINDS, Kind
 
-from golden import Check, Golden
+from golden import Golden
 from ioplan.runner import Host
 from ioplan.runner.guard import TargetError, open_target
 
@@ -64,9 +64,7 @@ def marked(kinds: Iterable[Kind]) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", marked(ALL_KINDS))
 @pytest.mark.promise("safety.block_device", "safety.file")
-def test_it_is_refused(
-    kind: Kind, tmp_path: Path, golden: Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_refused(kind, tmp_path, golden, monkeypatch):
     monkeypatch.delenv("IOPLAN_LAB", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", "/home/me/.config")
     monkeypatch.setattr("secrets.randbits", lambda bits: 1)  # draws the same blocks
@@ -93,10 +91,10 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_document_has_the_table(renew: bool) -> None:
+def test_the_document_has_the_table(renew):
     check_part(DOCUMENT, "refused", table(), renew)
 
 
-def test_there_is_a_row_for_each_kind_and_nothing_else() -> None:
+def test_there_is_a_row_for_each_kind_and_nothing_else():
     assert len(ALL_KINDS) >= 20
     assert {*REFUSED} == {kind.name for kind in ALL_KINDS}

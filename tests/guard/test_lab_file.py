@@ -22,7 +22,7 @@ def lab_file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_example_is_right() -> None:
+def test_the_example_is_right():
     done = ioplan("lab", "check", "--lab", EXAMPLE)
     assert done.code == 0, done.err
     assert "group all-gen5: 1 targets" in done.out
@@ -30,7 +30,7 @@ def test_the_example_is_right() -> None:
     assert all(len(line) <= 80 for line in done.out.splitlines()[:-1])
 
 
-def test_all_that_is_wrong_is_said_with_its_line(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_said_with_its_line(tmp_path):
     text = """[hosts.rack]
 [targets.a]
 host = "rach"
@@ -61,7 +61,7 @@ twice = ["two", "c"]
     ]
 
 
-def test_commands_and_shared_targets_are_checked(tmp_path: Path) -> None:
+def test_commands_and_shared_targets_are_checked(tmp_path):
     text = """power = { comand = ["meter"] }
 [hosts.h1]
 [targets.a]
@@ -90,7 +90,7 @@ cpus = "all"
     ]
 
 
-def test_a_shared_target_is_on_all_its_hosts(tmp_path: Path) -> None:
+def test_a_shared_target_is_on_all_its_hosts(tmp_path):
     shared = '[targets.s]\nserial = "1"\nhosts = ["h1", "h2"]\n'
     power = 'power = { command = ["meter"] }\n'
     lab = read_lab(lab_file(tmp_path, f"[hosts.h1]\n[hosts.h2]\n{shared}{power}"))
@@ -104,14 +104,14 @@ def test_a_shared_target_is_on_all_its_hosts(tmp_path: Path) -> None:
         read_lab(lab_file(tmp_path, lost))
 
 
-def test_check_needs_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_check_needs_a_file(monkeypatch, tmp_path):
     monkeypatch.delenv("IOPLAN_LAB", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert "there is no lab file" in ioplan("lab", "check").err
 
 
 @needs_root
-def test_what_is_said_of_another_host_does_not_hold_here(tmp_path: Path) -> None:
+def test_what_is_said_of_another_host_does_not_hold_here(tmp_path):
     """A device here that looks like one of the lab's over there stays refused."""
     backing = tmp_path / "disk.img"
     backing.write_bytes(bytes(16 << 20))
@@ -130,9 +130,7 @@ def test_what_is_said_of_another_host_does_not_hold_here(tmp_path: Path) -> None
 FABRIC = "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"
 
 
-def test_what_does_the_io_of_an_address_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_the_io_of_an_address_is_known(tmp_path, monkeypatch):
     """By `lab check`, and by `run` without --backend; another backend refuses it."""
     monkeypatch.delenv("IOPLAN_SPDK_DIR", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -17,7 +17,7 @@ needs_chown = pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: chown need
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Path:
+def lab(tmp_path) -> Path:
     folder = tmp_path / "labs"
     folder.mkdir()
     path = folder / "lab.toml"
@@ -31,7 +31,7 @@ def not_yours(path: Path, text: str) -> None:
 
 
 @pytest.mark.promise("security.lab_owner")
-def test_a_file_or_folder_that_others_may_write(lab: Path, tmp_path: Path) -> None:
+def test_a_file_or_folder_that_others_may_write(lab, tmp_path):
     for mode in (0o666, 0o602):
         lab.chmod(mode)
         not_yours(lab, f"{lab} can be written by other users")
@@ -53,7 +53,7 @@ def test_a_file_or_folder_that_others_may_write(lab: Path, tmp_path: Path) -> No
 
 @needs_chown
 @pytest.mark.promise("security.lab_owner")
-def test_what_belongs_to_others(lab: Path, tmp_path: Path) -> None:
+def test_what_belongs_to_others(lab, tmp_path):
     link = tmp_path / "link.toml"
     link.symlink_to(lab)
     os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
@@ -65,16 +65,14 @@ def test_what_belongs_to_others(lab: Path, tmp_path: Path) -> None:
 
 
 @needs_chown
-def test_root_by_sudo_reads_the_callers(
-    lab: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_by_sudo_reads_the_callers(lab, monkeypatch):
     os.chown(lab, NOBODY, NOBODY)
     monkeypatch.setenv("SUDO_UID", str(NOBODY))
     assert read_lab(lab).backend == "sim"
 
 
 @pytest.mark.promise("security.lab_owner")
-def test_no_program_of_it_is_run(lab: Path, tmp_path: Path, store_path: Path) -> None:
+def test_no_program_of_it_is_run(lab, tmp_path, store_path):
     ran = tmp_path / "ran"
     meter = tmp_path / "meter"
     meter.write_text(f"#!/bin/sh\ntouch {ran}\necho 5\n")

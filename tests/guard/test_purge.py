@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from started import ends, is_running, started
 
-from golden import Check, Golden
+from golden import Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.runner.devices import nvme
 from ioplan.runner.devices.nvme import (
@@ -84,7 +84,7 @@ def device(folder: Path, way: PurgeMethod | list[str]) -> Iterator[Target]:
     ],
 )
 @pytest.mark.promise("purge.marks")
-def test_one_mark_of_all_is_found(tmp_path: Path, fill: int, text: str) -> None:
+def test_one_mark_of_all_is_found(tmp_path, fill, text):
     """Whatever the others read as; and one sector of it is enough."""
     with scratch(tmp_path) as target:
         marks = Marks(target)
@@ -97,7 +97,7 @@ def test_one_mark_of_all_is_found(tmp_path: Path, fill: int, text: str) -> None:
 
 
 @given(st.integers(1, 1 << 40), st.integers(1, MARKS))
-def test_marks_are_spread_over_all_of_it(blocks: int, most: int) -> None:
+def test_marks_are_spread_over_all_of_it(blocks, most):
     count = min(blocks, most)
     found = list(numbers(blocks, count))
     assert len(set(found)) == count and found == sorted(found)
@@ -107,7 +107,7 @@ def test_marks_are_spread_over_all_of_it(blocks: int, most: int) -> None:
     assert all(gap <= 2 * -(-blocks // count) for gap in gaps)
 
 
-def test_a_device_that_shrank_is_no_success(tmp_path: Path) -> None:
+def test_a_device_that_shrank_is_no_success(tmp_path):
     with scratch(tmp_path) as target:
         marks = Marks(target)
         os.truncate(target.fd, MIB)
@@ -118,7 +118,7 @@ def test_a_device_that_shrank_is_no_success(tmp_path: Path) -> None:
 # files and loop devices
 
 
-def test_a_file_gives_its_blocks_back(tmp_path: Path) -> None:
+def test_a_file_gives_its_blocks_back(tmp_path):
     with scratch(tmp_path) as target:
         assert purge(target) == "punched out; 128 marks read back as zeros"
         assert os.fstat(target.fd).st_blocks == 0
@@ -135,9 +135,7 @@ def test_a_file_gives_its_blocks_back(tmp_path: Path) -> None:
     ("way", "how"), [("discard", "discarded"), ("zeros", "overwritten with zeros")]
 )
 @pytest.mark.promise("purge.marks")
-def test_a_device_is_erased(
-    tmp_path: Path, way: PurgeMethod, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_is_erased(tmp_path, way, how, monkeypatch):
     monkeypatch.setattr(kernel, "PART_BYTES", 6 * MIB)
     shares: list[float] = []
     with device(tmp_path, way) as target:
@@ -148,7 +146,7 @@ def test_a_device_is_erased(
 
 @needs_root
 @pytest.mark.long
-def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
+def test_a_device_that_does_not_discard_is_told_apart(tmp_path):
     """A loop device on a file system that cannot punch holes."""
     tell("mount", "-t", "ramfs", "none", tmp_path)
     try:
@@ -174,9 +172,7 @@ METHODS = {
 
 @pytest.mark.parametrize("way", METHODS)
 @pytest.mark.promise("purge.method")
-def test_a_device_is_erased_by_the_method_of_the_lab_only(
-    tmp_path: Path, way: PurgeMethod, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_is_erased_by_the_method_of_the_lab_only(tmp_path, way, monkeypatch):
     used = list[str]()
     for method, function in METHODS.items():
 
@@ -196,7 +192,7 @@ def test_a_device_is_erased_by_the_method_of_the_lab_only(
 @needs_root
 @pytest.mark.parametrize("way", ["format", "sanitize"])
 @pytest.mark.long
-def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeMethod) -> None:
+def test_nvme_commands_go_to_nvme_only(tmp_path, way):
     with device(tmp_path, way) as target:
         before = (tmp_path / "disk.img").read_bytes()
         with pytest.raises(
@@ -208,7 +204,7 @@ def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeMethod) -> None
 
 @needs_root
 @pytest.mark.promise("purge.method")
-def test_the_lab_chooses_for_a_plan(tmp_path: Path, store_path: Path) -> None:
+def test_the_lab_chooses_for_a_plan(tmp_path, store_path):
     backing = tmp_path / "disk.img"
     backing.write_bytes(NOISE)
     lab = lab_file(tmp_path, backing_file=str(backing), writable=True, purge="zeros")
@@ -236,7 +232,7 @@ def controller(oacs: int = 0, fna: int = 0, sanicap: int = 0) -> Controller:
     return Controller.of(bytes(page))
 
 
-def test_what_a_drive_can_do_is_read_from_its_pages() -> None:
+def test_what_a_drive_can_do_is_read_from_its_pages():
     assert COMMAND.size == 72  # struct nvme_passthru_cmd
     assert not controller(oacs=0b1010).formats_all
     assert controller(fna=0b001).formats_all
@@ -251,9 +247,7 @@ def test_what_a_drive_can_do_is_read_from_its_pages() -> None:
 
 
 @given(st.integers(0, 63), st.booleans(), st.integers(0, 3), st.booleans())
-def test_a_format_changes_no_layout(
-    lba_format: int, extended: bool, protection: int, first: bool
-) -> None:
+def test_a_format_changes_no_layout(lba_format, extended, protection, first):
     page = bytearray(PAGE)
     page[26] = lba_format & 15 | extended << 4 | (lba_format >> 4) << 5
     page[29] = protection | first << 3
@@ -275,17 +269,17 @@ def page_of(log: dict[str, int]) -> bytes:
 
 
 @pytest.mark.parametrize("case", LOGS)
-def test_a_recorded_sanitize_log(case: str, golden: Check) -> None:
+def test_a_recorded_sanitize_log(case, golden):
     log = SanitizeLog.of(page_of(LOGS[case].input))
     golden(LOGS, case, {"under_way": log.under_way, "erased": not log.trouble})
 
 
-def test_a_failed_sanitize_says_what_frees_the_drive() -> None:
+def test_a_failed_sanitize_says_what_frees_the_drive():
     assert "--sanact=exit-failure" in SanitizeLog(65535, 3).trouble
     assert "state 0" in SanitizeLog(65535, 0).trouble  # as if it had never begun
 
 
-def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_share_is_told_once(monkeypatch):
     monkeypatch.setattr(nvme, "POLL_S", 0.0)
     shares = [0, 100, 32768, 32768, 65000]
     logs = iter([*(SanitizeLog(share, 2) for share in shares), SanitizeLog(65535, 1)])
@@ -294,9 +288,7 @@ def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == [share / 65536 for share in (0, 100, 32768, 65000)]
 
 
-def test_a_sanitize_that_stands_still_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sanitize_that_stands_still_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(nvme, "POLL_S", 0.01)
     monkeypatch.setattr(nvme, "STALL_S", 0.05)
     stuck = SanitizeLog.of(page_of(next(iter(LOGS.values())).input))
@@ -323,7 +315,7 @@ KILLED = "bash -c ': {device}; kill -9 $$'"
     ],
 )
 @pytest.mark.promise("purge.marks")
-def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
+def test_nor_is_a_program_trusted(command, message, tmp_path):
     with (
         device(tmp_path, shlex.split(command)) as target,
         pytest.raises(BackendError, match=message),
@@ -336,7 +328,7 @@ def in_shell(text: str) -> list[str]:
 
 
 @needs_root
-def test_the_target_stays_open_in_the_program(tmp_path: Path) -> None:
+def test_the_target_stays_open_in_the_program(tmp_path):
     """So it is locked for as long as anything of it goes on."""
     look = "for fd in /proc/$$/fd/*; do [ $fd -ef {device} ] && exec ZEROS; done"
     with device(tmp_path, in_shell(f"{look}; exit 5")) as target:
@@ -353,7 +345,7 @@ echo $! >PID.part; mv PID.part PID
 @needs_root
 @pytest.mark.long
 @pytest.mark.promise("purge.killed")
-def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
+def test_what_a_program_leaves_running_is_ended(tmp_path):
     told = tmp_path / "pid"
     command = in_shell(WRITER.replace("PID", str(told)) + "ZEROS")
     with device(tmp_path, command) as target:
@@ -365,9 +357,7 @@ def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.promise("purge.killed")
-def test_nothing_is_erased_for_who_is_gone(
-    tmp_path: Path, store_path: Path, how: signal.Signals
-) -> None:
+def test_nothing_is_erased_for_who_is_gone(tmp_path, store_path, how):
     backing, told = tmp_path / "disk.img", tmp_path / "pid"
     backing.write_bytes(NOISE)
     command = in_shell(WRITER.replace("PID", str(told)) + "wait; true")

@@ -26,7 +26,7 @@ def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
     )
 
 
-def test_a_partition_of_another_nameless_disk_is_another_target() -> None:
+def test_a_partition_of_another_nameless_disk_is_another_target():
     first, second = (facts(f"/dev/{name}", partition="1") for name in ("vdb1", "vdc1"))
     assert target_key(first) != target_key(second)
     model = facts("/dev/vdb", model="VIRTUAL-DISK")
@@ -34,7 +34,7 @@ def test_a_partition_of_another_nameless_disk_is_another_target() -> None:
 
 
 @pytest.mark.parametrize("name", ["serial", "wwid", "backing_file", "inode"])
-def test_a_lasting_name_goes_without_the_path(name: str) -> None:
+def test_a_lasting_name_goes_without_the_path(name):
     first, second = (facts(f"/dev/{one}", **{name: "x"}) for one in ("vdb", "vdc"))
     assert target_key(first) == target_key(second)
 
@@ -44,7 +44,7 @@ class TestInodeThatIsUsedAgain:
     """On a file system of its own, the next file gets the number of the last."""
 
     @pytest.fixture
-    def folder(self, tmp_path: Path) -> Iterator[Path]:
+    def folder(self, tmp_path) -> Iterator[Path]:
         image = sparse(tmp_path / "image", 160 * MIB)
         with loop_device(image) as device:
             tell("mkfs.ext4", "-q", "-I", "256", device)
@@ -52,7 +52,7 @@ class TestInodeThatIsUsedAgain:
                 yield mount
 
     @pytest.mark.promise("resume.same_target")
-    def test_the_next_file_is_not_the_sessions_target(self, folder: Path) -> None:
+    def test_the_next_file_is_not_the_sessions_target(self, folder):
         path = folder / "data"
         before = kept(path)
         path.unlink()
@@ -60,7 +60,7 @@ class TestInodeThatIsUsedAgain:
         assert before.identity["inode"] == after.identity["inode"]
         assert target_key(before) != target_key(after)
 
-    def test_nor_a_scratch_file(self, folder: Path) -> None:
+    def test_nor_a_scratch_file(self, folder):
         path = folder / "data"
         make_scratch(path, MIB, lambda _: None)
         open_target(TargetRequest(path=str(path), writes=True)).close()
@@ -72,9 +72,7 @@ class TestInodeThatIsUsedAgain:
         with refused(TargetFault.NO_CONSENT, "did not create"):
             open_target(TargetRequest(path=str(path), writes=True))
 
-    def test_without_a_time_of_birth_the_generation_tells(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_a_time_of_birth_the_generation_tells(self, folder, monkeypatch):
         monkeypatch.setattr("ioplan.runner.devices.file_id._birth_time", lambda _: "")
         path = folder / "data"
         before = kept(path).identity
@@ -92,9 +90,7 @@ def kept(path: Path) -> TargetFacts:
     return target.facts
 
 
-def test_without_attributes_and_births_a_scratch_file_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_attributes_and_births_a_scratch_file_is_known(tmp_path, monkeypatch):
     """As on ramfs, and with musl's Python."""
     for name in ("setxattr", "getxattr", "removexattr"):
         monkeypatch.delattr(os, name)
@@ -118,7 +114,7 @@ def block(path: Path) -> TargetFacts:
 
 
 @pytest.fixture
-def backing(tmp_path: Path) -> Path:
+def backing(tmp_path) -> Path:
     path = tmp_path / "disk.img"
     path.write_bytes(bytes(8 * MIB))
     return path
@@ -147,39 +143,37 @@ class TestLoopDevice:
     """It counts its own writes only, and goes on counting when it is set up anew."""
 
     @pytest.fixture
-    def loop(self, backing: Path) -> Iterator[Path]:
+    def loop(self, backing) -> Iterator[Path]:
         with loop_device(backing) as device:
             yield device
 
-    def test_a_rest_changes_nothing(self, loop: Path) -> None:
+    def test_a_rest_changes_nothing(self, loop):
         before = write_counters(block(loop))
         assert before and before == write_counters(block(loop))
 
-    def test_a_write_to_the_file_below_counts(self, loop: Path, backing: Path) -> None:
+    def test_a_write_to_the_file_below_counts(self, loop, backing):
         before = write_counters(block(loop))
         overwrite(backing)
         assert write_counters(block(loop)) != before
 
-    def test_so_does_one_while_it_is_not_set_up(self, backing: Path) -> None:
+    def test_so_does_one_while_it_is_not_set_up(self, backing):
         with loop_device(backing) as loop:
             before = write_counters(block(loop))
         overwrite(backing)
         with set_up_again(loop, backing):
             assert write_counters(block(loop)) != before
 
-    def test_another_part_of_the_file_is_another_state(self, backing: Path) -> None:
+    def test_another_part_of_the_file_is_another_state(self, backing):
         with loop_device(backing, "--sizelimit", str(MIB)) as loop:
             before = write_counters(block(loop))
         with set_up_again(loop, backing, "-o", str(MIB), "--sizelimit", str(MIB)):
             assert write_counters(block(loop)) != before
 
-    def test_a_file_without_a_name_proves_nothing(
-        self, loop: Path, backing: Path
-    ) -> None:
+    def test_a_file_without_a_name_proves_nothing(self, loop, backing):
         backing.unlink()
         assert write_counters(block(loop)) == {}
 
-    def test_a_mount_in_between_counts(self, loop: Path, tmp_path: Path) -> None:
+    def test_a_mount_in_between_counts(self, loop, tmp_path):
         tell("mkfs.ext4", "-q", loop)
         before = write_counters(block(loop))
         with mounted(loop, tmp_path / "mnt") as folder:
@@ -187,9 +181,7 @@ class TestLoopDevice:
         assert write_counters(block(loop)) != before
 
 
-def test_what_is_stacked_upon_disks_has_their_counters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_stacked_upon_disks_has_their_counters(tmp_path, monkeypatch):
     """A tree as sysfs has it for a mapping on a partition and on a disk."""
     mapping, part, disk = (tmp_path / name for name in ("dm-0", "sda/sda1", "sdb"))
     for folder in (mapping, part, disk):
@@ -233,7 +225,7 @@ def session(target: str, target_key: str) -> Session:
 
 
 @pytest.mark.promise("resume.same_target")
-def test_a_session_goes_on_only_on_the_target_of_its_key() -> None:
+def test_a_session_goes_on_only_on_the_target_of_its_key():
     nameless = facts("/dev/vdb1", partition="1")
     begun = session("/dev/vdb1", target_key(nameless))
     assert is_session_target(begun, nameless)

@@ -30,7 +30,7 @@ SIZE = 4 * MIB
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
+def scratch(tmp_path) -> Path:
     path = tmp_path / "scratch.bin"
     make_scratch(path, SIZE, lambda _: None)
     return path
@@ -201,9 +201,7 @@ def check_kept(path: Path) -> None:
     ],
 )
 @pytest.mark.promise("safety.scratch_content")
-def test_what_its_owner_keeps_in_it_is_not_overwritten(
-    end: Act, put: Act, scratch: Path
-) -> None:
+def test_what_its_owner_keeps_in_it_is_not_overwritten(end, put, scratch):
     end(scratch)
     put(scratch)
     check_kept(scratch)
@@ -216,7 +214,7 @@ def test_what_its_owner_keeps_in_it_is_not_overwritten(
     ids=lambda one: one.__name__,
 )
 @pytest.mark.promise("safety.scratch_content")
-def test_untouched_it_is_free(end: Act, scratch: Path) -> None:
+def test_untouched_it_is_free(end, scratch):
     end(scratch)
     is_killed = end in (killed, killed_twice)
     assert session(scratch) == (KILLED if is_killed else SCRATCH)
@@ -224,7 +222,7 @@ def test_untouched_it_is_free(end: Act, scratch: Path) -> None:
 
 
 @pytest.mark.slow
-def test_reading_it_changes_nothing(scratch: Path) -> None:
+def test_reading_it_changes_nothing(scratch):
     killed(scratch)
     open_target(request(scratch, False)).close()
     scratch.read_bytes()
@@ -233,7 +231,7 @@ def test_reading_it_changes_nothing(scratch: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.promise("safety.unknown_content")
-def test_without_evidence_a_word_is_needed_once(scratch: Path) -> None:
+def test_without_evidence_a_word_is_needed_once(scratch):
     killed_with_all_it_started(scratch)
     with refused(TargetFault.DATA, "what was written to it since is unknown"):
         open_target(writing(scratch))
@@ -258,7 +256,7 @@ def lost_state(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lose", [cut_state, lost_state], ids=lambda one: one.__name__)
-def test_what_is_not_known_is_not_guessed(lose: Act, scratch: Path) -> None:
+def test_what_is_not_known_is_not_guessed(lose, scratch):
     session(scratch)
     lose(scratch)
     with refused(TargetFault.DATA, "state folder knows nothing"):
@@ -266,7 +264,7 @@ def test_what_is_not_known_is_not_guessed(lose: Act, scratch: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nor_by_another_user(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nor_by_another_user(scratch, monkeypatch):
     """Who wrote to it since, and comes back, is not believed either."""
     session(scratch)
     with monkeypatch.context() as patch:
@@ -277,7 +275,7 @@ def test_nor_by_another_user(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.slow
-def test_an_old_state_that_comes_back_is_not_believed(scratch: Path) -> None:
+def test_an_old_state_that_comes_back_is_not_believed(scratch):
     state = newest_state()
     old = state.read_bytes()
     session(scratch)
@@ -287,7 +285,7 @@ def test_an_old_state_that_comes_back_is_not_believed(scratch: Path) -> None:
 
 @needs_root
 @pytest.mark.slow
-def test_a_file_system_whose_times_are_whole_seconds(tmp_path: Path) -> None:
+def test_a_file_system_whose_times_are_whole_seconds(tmp_path):
     """What is written in the second in which a session ends is somebody's, too."""
     image = tmp_path / "image"
     tell("truncate", "--size", "128M", image)
@@ -306,7 +304,7 @@ def test_a_file_system_whose_times_are_whole_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.promise("safety.other_writer")
-def test_who_writes_during_a_run_owns_what_is_there(scratch: Path) -> None:
+def test_who_writes_during_a_run_owns_what_is_there(scratch):
     target = open_target(writing(scratch))
     target.check_use()
     engine = os.open(scratch, os.O_RDWR)
@@ -319,7 +317,7 @@ def test_who_writes_during_a_run_owns_what_is_there(scratch: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_reads_during_a_run_does_not(scratch: Path) -> None:
+def test_who_reads_during_a_run_does_not(scratch):
     target = open_target(writing(scratch))
     target.check_use()
     engine = os.open(scratch, os.O_RDWR)
@@ -347,9 +345,7 @@ WHILE_WRITING = 'test "W" { run random 4KiB 0/100 for 60s }'
     ids=["in its precondition", "while it reads", "while it writes"],
 )
 @pytest.mark.promise("safety.scratch_content")
-def test_a_session_of_the_command_line(
-    text: str, steps: int, tmp_path: Path, store_path: Path, scratch: Path
-) -> None:
+def test_a_session_of_the_command_line(text, steps, tmp_path, store_path, scratch):
     words = ("--target", scratch, "--store", store_path, "--json")
     plan = plan_file(tmp_path, text)
     short = plan_file(tmp_path, 'test "S" { run random 4KiB 0/100 for 1MiB }', "s")

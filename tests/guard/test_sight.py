@@ -103,7 +103,7 @@ def held(code: str, *words: str | Path, before: tuple[str, ...] = ()) -> Iterato
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     """One that ioplan did not create, which gives no sign of data."""
     path = tmp_path / "some file"
     path.write_bytes(bytes(8 * MIB))
@@ -111,7 +111,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plan(tmp_path: Path, store_path: Path) -> Path:
+def plan(tmp_path, store_path) -> Path:
     return plan_file(tmp_path, PLAN)
 
 
@@ -132,7 +132,7 @@ def run(
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("where", ELSEWHERE)
 @pytest.mark.promise("safety.unseen")
-def test_elsewhere_a_file_of_others_is_kept(where: str, plan: Path, file: Path) -> None:
+def test_elsewhere_a_file_of_others_is_kept(where, plan, file):
     words = ("--target", file, "--overwrite", file)
     with held(HELD, file):
         done = run(ELSEWHERE[where], plan, *words)
@@ -148,9 +148,7 @@ def test_elsewhere_a_file_of_others_is_kept(where: str, plan: Path, file: Path) 
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("where", ELSEWHERE)
-def test_elsewhere_a_scratch_file_needs_no_word(
-    where: str, plan: Path, tmp_path: Path
-) -> None:
+def test_elsewhere_a_scratch_file_needs_no_word(where, plan, tmp_path):
     for _ in range(2):
         words = ("--target", tmp_path / "scratch", "--create", "8MiB")
         done = run(ELSEWHERE[where], plan, *words)
@@ -158,7 +156,7 @@ def test_elsewhere_a_scratch_file_needs_no_word(
 
 
 @pytest.mark.long
-def test_elsewhere_a_plan_that_reads_needs_no_word(tmp_path: Path, file: Path) -> None:
+def test_elsewhere_a_plan_that_reads_needs_no_word(tmp_path, file):
     plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 1MiB }')
     done = run(CONTAINER, plan, "--target", file, "--store", tmp_path / "s.db")
     assert done.returncode == 0, done.stderr
@@ -166,7 +164,7 @@ def test_elsewhere_a_plan_that_reads_needs_no_word(tmp_path: Path, file: Path) -
 
 @pytest.mark.long
 @pytest.mark.promise("safety.unseen")
-def test_elsewhere_a_device_needs_the_labs_word(plan: Path, tmp_path: Path) -> None:
+def test_elsewhere_a_device_needs_the_labs_word(plan, tmp_path):
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(16 * MIB))
     said = {"backing_file": str(image), "writable": True}
@@ -180,7 +178,7 @@ def test_elsewhere_a_device_needs_the_labs_word(plan: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_the_word_is_kept_for_resume_alone(plan: Path, file: Path) -> None:
+def test_the_word_is_kept_for_resume_alone(plan, file):
     words = ("--target", file, "--overwrite", file, "--cannot-see-users")
     done = run(CONTAINER, plan, *words)
     assert done.returncode == 0, done.stderr
@@ -192,19 +190,19 @@ USERS = pytest.mark.parametrize("user", [0, 65534])
 
 
 @USERS
-def test_root_and_others_know_that_they_are_elsewhere(user: int) -> None:
+def test_root_and_others_know_that_they_are_elsewhere(user):
     found = [tell(*one, sys.executable, "-c", LOOK, str(user)) for one in ALL_ELSEWHERE]
     assert ["PID" in found[0], "PID" in found[1], "mount" in found[2]] == [True] * 3
 
 
 @SEES_ALL
 @USERS
-def test_root_and_others_know_that_they_are_not(user: int) -> None:
+def test_root_and_others_know_that_they_are_not(user):
     assert not tell(sys.executable, "-c", LOOK, str(user))
 
 
 @SEES_ALL
-def test_nothing_is_hidden_here(file: Path) -> None:
+def test_nothing_is_hidden_here(file):
     assert list(unseen()) == []
     open_target(request(file)).close()
 
@@ -219,7 +217,7 @@ while True:
 
 
 @pytest.mark.long
-def test_processes_may_end_while_the_guard_looks(file: Path) -> None:
+def test_processes_may_end_while_the_guard_looks(file):
     """What stands in /proc may be gone at the next look."""
     until_s = time.monotonic() + 1
     with subprocess.Popen([sys.executable, "-c", MANY_SHORT], stdout=-1) as program:
@@ -230,7 +228,7 @@ def test_processes_may_end_while_the_guard_looks(file: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_file_in_an_io_uring(file: Path) -> None:
+def test_a_file_in_an_io_uring(file):
     with (
         held(IO_URING, file),
         refused(TargetFault.OPEN_ELSEWHERE, "is registered with an io_uring by"),
@@ -239,7 +237,7 @@ def test_a_file_in_an_io_uring(file: Path) -> None:
     open_target(request(file, cannot_see_users=True)).close()
 
 
-def test_an_io_uring_of_another_file_is_no_obstacle(file: Path, tmp_path: Path) -> None:
+def test_an_io_uring_of_another_file_is_no_obstacle(file, tmp_path):
     other = tmp_path / "other"
     other.write_bytes(bytes(MIB))
     with held(IO_URING, other):
@@ -247,9 +245,7 @@ def test_an_io_uring_of_another_file_is_no_obstacle(file: Path, tmp_path: Path) 
 
 
 @pytest.mark.promise("safety.unseen")
-def test_an_io_uring_without_a_descriptor(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_io_uring_without_a_descriptor(file, monkeypatch):
     monkeypatch.setattr(open_files, "MOMENT_S", 0.0)
     with (
         io_uring_without_descriptor(),
@@ -259,9 +255,7 @@ def test_an_io_uring_without_a_descriptor(
 
 
 @pytest.mark.promise("safety.unseen")
-def test_a_descriptor_that_waits_in_a_socket(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_descriptor_that_waits_in_a_socket(file, monkeypatch):
     monkeypatch.setattr(open_files, "MOMENT_S", 0.0)
     with (
         in_transit(file),
@@ -270,12 +264,12 @@ def test_a_descriptor_that_waits_in_a_socket(
         open_target(request(file))
 
 
-def test_the_word_goes_past_what_waits_in_a_socket(file: Path) -> None:
+def test_the_word_goes_past_what_waits_in_a_socket(file):
     with in_transit(file):
         open_target(request(file, cannot_see_users=True)).close()
 
 
-def test_a_descriptor_on_its_way_is_waited_for(file: Path) -> None:
+def test_a_descriptor_on_its_way_is_waited_for(file):
     with in_transit(file) as receive:
         Timer(0.3, receive).start()
         begun_s = time.monotonic()
@@ -285,9 +279,7 @@ def test_a_descriptor_on_its_way_is_waited_for(file: Path) -> None:
 
 @pytest.mark.parametrize("where", [("unshare", "--mount")])
 @pytest.mark.long
-def test_the_upper_file_of_an_overlay_elsewhere(
-    where: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_upper_file_of_an_overlay_elsewhere(where, tmp_path):
     names = ("lower", "upper", "work", "merged")
     for name in names:
         (tmp_path / name).mkdir()

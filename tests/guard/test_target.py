@@ -57,20 +57,20 @@ def request(path: Path, writes: bool = True, *overwrite: Path) -> TargetRequest:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
+def scratch(tmp_path) -> Path:
     path = tmp_path / "scratch.bin"
     make_scratch(path, 4 * MIB, lambda _: None)
     return path
 
 
 @pytest.fixture
-def foreign(tmp_path: Path) -> Path:
+def foreign(tmp_path) -> Path:
     path = tmp_path / "thesis.img"
     path.write_bytes(os.urandom(MIB))
     return path
 
 
-def test_a_scratch_file_is_written_random_and_marked(scratch: Path) -> None:
+def test_a_scratch_file_is_written_random_and_marked(scratch):
     data = scratch.read_bytes()
     assert len(data) == 4 * MIB and os.getxattr(scratch, SCRATCH_MARK)
     blocks = {data[i : i + 4096] for i in range(0, len(data), MIB)}
@@ -80,7 +80,7 @@ def test_a_scratch_file_is_written_random_and_marked(scratch: Path) -> None:
     target.close()
 
 
-def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path: Path) -> None:
+def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path):
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -89,7 +89,7 @@ def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_making_never_replaces_a_file(foreign: Path) -> None:
+def test_making_never_replaces_a_file(foreign):
     before = foreign.read_bytes()
     with refused(TargetFault.NOT_CREATED, "File exists"):
         make_scratch(foreign, MIB, lambda _: None)
@@ -97,7 +97,7 @@ def test_making_never_replaces_a_file(foreign: Path) -> None:
 
 
 @pytest.mark.promise("safety.file")
-def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
+def test_a_foreign_file_is_refused_and_named_it_is_not(foreign):
     with refused(TargetFault.DATA, f"add --overwrite-data {foreign}"):
         open_target(request(foreign))
     for name in ("other", foreign.name):  # the name alone does not give up its data
@@ -116,14 +116,14 @@ def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
 
 
 @pytest.mark.promise("safety.file")
-def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
+def test_a_copy_of_a_scratch_file_is_foreign_again(scratch):
     copy = scratch.with_name("copy.bin")
     copy.write_bytes(scratch.read_bytes())
     with refused(TargetFault.DATA, "did not create"):
         open_target(request(copy))
 
 
-def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
+def test_a_link_does_not_lend_its_mark(scratch, foreign):
     link = scratch.with_name("link")
     link.symlink_to(foreign)
     with refused(TargetFault.DATA, r"thesis\.img"):
@@ -143,7 +143,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_who_waits_for_a_target_does_not_end_the_session_on_it(scratch: Path) -> None:
+def test_who_waits_for_a_target_does_not_end_the_session_on_it(scratch):
     words = [sys.executable, "-c", USES, request(scratch).model_dump_json()]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as first:
         try:
@@ -160,9 +160,7 @@ def test_who_waits_for_a_target_does_not_end_the_session_on_it(scratch: Path) ->
     ("leads", "together", "is_shared"),
     [(False, "", False), (True, "", False), (True, "s", False), (False, "s", True)],
 )
-def test_only_who_follows_shares_the_lock(
-    scratch: Path, leads: bool, together: str, is_shared: bool
-) -> None:
+def test_only_who_follows_shares_the_lock(scratch, leads, together, is_shared):
     """Until the host that leads has checked the target."""
     wanted = TargetRequest(path=str(scratch), leads=leads, together=together)
     with scratch.open("rb") as mine, scratch.open("rb") as other:
@@ -184,9 +182,7 @@ def test_only_who_follows_shares_the_lock(
 @pytest.mark.parametrize(
     ("error", "is_gone"), [(errno.ENODEV, True), (errno.EACCES, False)]
 )
-def test_only_what_is_gone_is_left_to_the_io(
-    scratch: Path, error: int, is_gone: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_is_gone_is_left_to_the_io(scratch, error, is_gone, monkeypatch):
     def uses(_: UseWatch) -> Any:
         raise OSError(error, os.strerror(error))
 
@@ -206,9 +202,7 @@ TEXT = b"a letter that nobody else has\n" * 3000
 @pytest.mark.parametrize("is_asked", [True, False])
 @pytest.mark.parametrize("cut", [True, False])
 @pytest.mark.promise("safety.other_writer")
-def test_a_file_of_another_size_has_another_writer(
-    scratch: Path, cut: bool, is_asked: bool
-) -> None:
+def test_a_file_of_another_size_has_another_writer(scratch, cut, is_asked):
     """Whether or not anybody asks before the session ends: it is not ioplan's then."""
     target = open_target(request(scratch))
     if cut:
@@ -227,7 +221,7 @@ def test_a_file_of_another_size_has_another_writer(
 
 
 @pytest.mark.slow
-def test_a_participant_is_known_by_its_program_and_its_session() -> None:
+def test_a_participant_is_known_by_its_program_and_its_session():
     """Whoever else has the target open is none, and no session of one host has any."""
     code = "print('ready', flush=True); input()"
     words = (sys.executable, "-c", code, "a.program", "session-1")
@@ -246,9 +240,7 @@ def test_a_participant_is_known_by_its_program_and_its_session() -> None:
 
 @pytest.mark.slow
 @pytest.mark.promise("safety.reading")
-def test_a_reading_plan_cannot_change_a_foreign_file(
-    foreign: Path, tmp_path: Path
-) -> None:
+def test_a_reading_plan_cannot_change_a_foreign_file(foreign, tmp_path):
     before = foreign.read_bytes()
     succeed("run", plan_file(tmp_path, READS), "--target", foreign)
     denied = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign, "--json")
@@ -265,22 +257,22 @@ class TestLoopDevice:
     """A real block device on a file."""
 
     @pytest.fixture
-    def backing(self, tmp_path: Path) -> Path:
+    def backing(self, tmp_path) -> Path:
         path = tmp_path / "backing"
         path.write_bytes(bytes(16 * MIB))
         return path
 
     @pytest.fixture
-    def loop(self, backing: Path) -> Iterator[Path]:
+    def loop(self, backing) -> Iterator[Path]:
         with loop_device(backing) as device:
             yield device
 
     @pytest.fixture
-    def lab(self, backing: Path, tmp_path: Path) -> Path:
+    def lab(self, backing, tmp_path) -> Path:
         return lab_of_file(tmp_path, backing)
 
     @pytest.mark.promise("safety.reading")
-    def test_reading_is_allowed_writing_is_not(self, loop: Path, backing: Path) -> None:
+    def test_reading_is_allowed_writing_is_not(self, loop, backing):
         target = open_target(request(loop, False))
         assert (target.facts.kind, target.facts.capacity_bytes) == ("block", 16 * MIB)
         assert target.facts.identity == {"backing_file": str(backing)}
@@ -291,9 +283,7 @@ class TestLoopDevice:
             open_target(request(loop, True, backing))
 
     @pytest.mark.promise("safety.block_device")
-    def test_told_to_it_is_written(
-        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
-    ) -> None:
+    def test_told_to_it_is_written(self, loop, lab, backing, tmp_path):
         path = plan_file(tmp_path, WRITES)
         words = ("run", path, "--lab", lab, "--overwrite", backing, "--target")
         for name in ("fast", loop):
@@ -302,9 +292,7 @@ class TestLoopDevice:
             assert any(backing.read_bytes())
 
     @pytest.mark.promise("safety.held")
-    def test_while_it_is_held_nobody_mounts_it(
-        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
-    ) -> None:
+    def test_while_it_is_held_nobody_mounts_it(self, loop, lab, backing, tmp_path):
         target = open_target(asked(lab, "fast", backing))
         try:
             subprocess.run(["mkfs.ext4", "-q", "-F", str(backing)], check=True)
@@ -314,7 +302,7 @@ class TestLoopDevice:
             target.close()
 
     @pytest.mark.promise("plans.no_io")
-    def test_a_plan_is_shown_without_any_io(self, loop: Path, tmp_path: Path) -> None:
+    def test_a_plan_is_shown_without_any_io(self, loop, tmp_path):
         """Other programs may look at a new device meanwhile, and not each time."""
         counters = Path("/sys/block", loop.name, "stat")
         plan = plan_file(tmp_path, WRITES)
@@ -325,14 +313,14 @@ class TestLoopDevice:
                 return
         pytest.fail(f"it did I/O: {counters.read_text()}")
 
-    def test_a_mounted_device_may_be_read(self, loop: Path, tmp_path: Path) -> None:
+    def test_a_mounted_device_may_be_read(self, loop, tmp_path):
         tell("mkfs.ext4", "-q", loop)
         with mounted(loop, tmp_path / "mnt"):
             open_target(request(loop, False)).close()
 
     def test_a_lab_name_that_means_another_device_is_not_read(
-        self, loop: Path, lab: Path, tmp_path: Path
-    ) -> None:
+        self, loop, lab, tmp_path
+    ):
         asked_before = asked(lab, "fast").model_copy(update={"writes": False})
         other = tmp_path / "other"
         other.write_bytes(bytes(MIB))
@@ -342,9 +330,7 @@ class TestLoopDevice:
         ):
             open_target(asked_before)
 
-    def test_crosscheck_takes_a_name_of_the_lab(
-        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
-    ) -> None:
+    def test_crosscheck_takes_a_name_of_the_lab(self, loop, lab, backing, tmp_path):
         plan = plan_file(tmp_path, WRITES)
         words = ("--backends", "io_uring,sim", "--rounds", "2", "--lab", lab)
         target = ("--target", "fast", "--create", "16MiB")
@@ -352,9 +338,7 @@ class TestLoopDevice:
 
 
 @pytest.mark.slow
-def test_a_person_may_type_the_word(
-    foreign: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_person_may_type_the_word(foreign, tmp_path, store_path):
     """At a real terminal; anything else than the whole name refuses."""
     plan = plan_file(tmp_path, WRITES)
     command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet", *WORDS]
@@ -386,7 +370,7 @@ def at_terminal(command: list[str], answer: str) -> int:
         os.close(theirs)
 
 
-def test_a_file_of_less_than_a_block_is_named_so(tmp_path: Path) -> None:
+def test_a_file_of_less_than_a_block_is_named_so(tmp_path):
     path = tmp_path / "f"
     request = TargetRequest(path=str(path), folder=str(tmp_path / "s"), writes=True)
     for size, word in product((0, 100), ("overwrite", "overwrite_data")):

@@ -36,7 +36,7 @@ BARE = Identity(kernel="zram0")
 
 
 @pytest.mark.promise("safety.id")
-def test_the_id_is_the_shortest_that_no_other_device_has() -> None:
+def test_the_id_is_the_shortest_that_no_other_device_has():
     assert id_of(FIRST, [FIRST, BARE]) == "S1"
     assert id_of(FIRST, [FIRST, SECOND]) == "S1/1"
     assert id_of(PART, [FIRST, SECOND, PART]) == "S1/1-part3"
@@ -56,7 +56,7 @@ ENTRIES: list[dict[str, Any]] = [
 
 
 @pytest.mark.promise("safety.all_keys")
-def test_an_entry_fits_one_namespace_and_not_the_next() -> None:
+def test_an_entry_fits_one_namespace_and_not_the_next():
     for said in ENTRIES:
         entry = LabTarget(**said)
         assert differences(FIRST, entry) == []
@@ -68,7 +68,7 @@ def test_an_entry_fits_one_namespace_and_not_the_next() -> None:
 
 
 @pytest.mark.promise("safety.all_keys")
-def test_each_key_that_is_given_must_fit() -> None:
+def test_each_key_that_is_given_must_fit():
     entry = LabTarget(serial="S1", nsid=2, model="SSD 990", wwid="eui.1")
     assert differences(FIRST, entry) == [
         "its model is SSD 980, in the lab file SSD 990",
@@ -78,7 +78,7 @@ def test_each_key_that_is_given_must_fit() -> None:
 
 
 @pytest.mark.promise("safety.kernel_name")
-def test_a_path_that_names_no_device_for_good_is_refused() -> None:
+def test_a_path_that_names_no_device_for_good_is_refused():
     both, link = [FIRST, SECOND], "/dev/disk/by-id/nvme-SSD_980_S1"
     for path, said in (
         ("/dev/nvme0n1", "/dev/nvme0n1 may be another"),
@@ -97,9 +97,7 @@ def test_a_path_that_names_no_device_for_good_is_refused() -> None:
 
 
 @pytest.mark.parametrize("identity", [FIRST, PART, BARE], ids=lambda one: one.kernel)
-def test_the_proposed_lines_are_a_lab_that_fits(
-    identity: Identity, tmp_path: Path
-) -> None:
+def test_the_proposed_lines_are_a_lab_that_fits(identity, tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text(entry_lines(identity))
     (entry,) = read_lab(path).targets.values()
@@ -117,7 +115,7 @@ def shown(*words: str | Path) -> dict[str, dict[str, Any]]:
 class TestList:
     """What is listed of a real device."""
 
-    def test_a_device_from_unknown_to_writable(self, tmp_path: Path) -> None:
+    def test_a_device_from_unknown_to_writable(self, tmp_path):
         backing = tmp_path / "disk"
         backing.write_bytes(os.urandom(16 * MIB))
         with loop_device(backing) as device:
@@ -138,9 +136,7 @@ class TestList:
             assert row["reason"] == f"is mounted on {tmp_path}/mnt"
             assert row["kind"] == "mounted"
 
-    def test_one_that_the_kernel_uses_in_a_way_unknown_here(
-        self, tmp_path: Path
-    ) -> None:
+    def test_one_that_the_kernel_uses_in_a_way_unknown_here(self, tmp_path):
         backing = tmp_path / "disk"
         backing.write_bytes(bytes(16 * MIB))
         lab = lab_of_file(tmp_path, backing)
@@ -152,7 +148,7 @@ class TestList:
             assert (row["verdict"], row["kind"]) == ("readable", IN_USE.kind)
             assert row["reason"].startswith("is in use")
 
-    def test_a_target_of_the_lab_that_is_not_here(self, tmp_path: Path) -> None:
+    def test_a_target_of_the_lab_that_is_not_here(self, tmp_path):
         lab = lab_file(tmp_path, serial="S9", nsid=1)
         row = shown("--lab", lab)["fast"]
         assert (row["verdict"], row["reason"]) == ("refused", "it is not present")
@@ -166,7 +162,7 @@ class TestList:
         near = ioplan("run", plan, "--lab", lab, "--target", "fats")
         assert "did you mean 'fast'" in near.err
 
-    def test_two_devices_that_fit_one_entry(self, tmp_path: Path) -> None:
+    def test_two_devices_that_fit_one_entry(self, tmp_path):
         backing = tmp_path / "disk"
         backing.write_bytes(bytes(MIB))
         lab = lab_of_file(tmp_path, backing)
@@ -177,7 +173,7 @@ class TestList:
         both = ", ".join(sorted(map(str, (one, other))))
         assert done.code == 2 and f"matches several devices: {both}" in done.err
 
-    def test_the_table_fits_80_columns(self, tmp_path: Path) -> None:
+    def test_the_table_fits_80_columns(self, tmp_path):
         backing = tmp_path / ("a-long-name" * 8)
         backing.write_bytes(bytes(MIB))
         with loop_device(backing):
@@ -185,9 +181,7 @@ class TestList:
         assert done.code == 0 and max(map(len, done.out.splitlines())) <= 80
         assert "writable" in done.out and "fast" in done.out
 
-    def test_an_ordinary_user_is_told_what_could_not_be_seen(
-        self, tmp_path: Path
-    ) -> None:
+    def test_an_ordinary_user_is_told_what_could_not_be_seen(self, tmp_path):
         backing = tmp_path / "disk"
         backing.write_bytes(bytes(MIB))
         # Whose Python he cannot read: all modules are imported by a call before.
@@ -231,7 +225,7 @@ class TestBareDrive:
             path=self.ADDRESS, entry=entry, overwrite_data=overwrite, writes=True
         )
 
-    def test_it_is_not_even_attached_without_the_lab(self) -> None:
+    def test_it_is_not_even_attached_without_the_lab(self):
         for said in ({}, {"writable": True}):
             with refused(TargetFault.NO_ENTRY, r'serial = "its serial number"'):
                 check_lab(self.asked("S1/2", **said))
@@ -239,26 +233,26 @@ class TestBareDrive:
             check_lab(self.asked("S1/2", serial="S1"))
         check_lab(self.asked(serial="S1", writable=True))
 
-    def test_it_must_be_the_labs_drive(self) -> None:
+    def test_it_must_be_the_labs_drive(self):
         with refused(TargetFault.IDENTITY_MISMATCH, "serial is S1, in the lab file S2"):
             check_drive(self.FACTS, self.asked("S1/2", serial="S2", writable=True))
         with refused(TargetFault.IDENTITY_MISMATCH, "nsid is 2, in the lab file 1"):
             check_drive(self.FACTS, self.asked("S1/2", serial="S1", nsid=1))
 
-    def test_it_is_named_with_its_namespace(self) -> None:
+    def test_it_is_named_with_its_namespace(self):
         said = {"serial": "S1", "writable": True}
         for words in ((), ("S1",), ("S1/1",), (self.ADDRESS,)):
             with refused(TargetFault.DATA, "add --overwrite-data S1/2"):
                 check_drive(self.FACTS, self.asked(*words, **said))
         assert check_drive(self.FACTS, self.asked("S1/2", **said)) == GIVEN_UP
 
-    def test_its_name_alone_does_not_give_up_what_nobody_can_see(self) -> None:
+    def test_its_name_alone_does_not_give_up_what_nobody_can_see(self):
         asked = self.asked(serial="S1", writable=True)
         named = asked.model_copy(update={"overwrite": ("S1/2",)})
         with refused(TargetFault.DATA, "content cannot be read while the kernel"):
             check_drive(self.FACTS, named)
 
-    def test_what_is_only_read_needs_no_consent(self) -> None:
+    def test_what_is_only_read_needs_no_consent(self):
         asked = self.asked(serial="S1").model_copy(update={"writes": False})
         assert not check_drive(self.FACTS, asked)
 
@@ -268,7 +262,7 @@ def said(*words: str) -> TargetRequest:
 
 
 @pytest.mark.promise("safety.id")
-def test_the_serial_of_several_namespaces_is_no_consent() -> None:
+def test_the_serial_of_several_namespaces_is_no_consent():
     inventory = Inventory()
     device = Device(Path("/sys/devices/none/nvme0n1"))
     other = Device(Path("/sys/devices/none/nvme0n2"))
@@ -282,7 +276,7 @@ def test_the_serial_of_several_namespaces_is_no_consent() -> None:
         check_device_consent(device, inventory, said("other", word))
 
 
-def test_a_device_without_a_serial_is_named_by_any_path_to_it(tmp_path: Path) -> None:
+def test_a_device_without_a_serial_is_named_by_any_path_to_it(tmp_path):
     inventory = Inventory()
     device = Device(Path("/sys/devices/none/zram0"))
     inventory.identities = {device: BARE}
@@ -296,7 +290,7 @@ def test_a_device_without_a_serial_is_named_by_any_path_to_it(tmp_path: Path) ->
             check_device_consent(device, inventory, said(word))
 
 
-def test_a_world_wide_name_that_two_drives_have_is_no_consent() -> None:
+def test_a_world_wide_name_that_two_drives_have_is_no_consent():
     """Some makers give every drive the same, or leave it at zeros."""
     inventory = Inventory()
     device = Device(Path("/sys/devices/none/nvme0n1"))
@@ -309,7 +303,7 @@ def test_a_world_wide_name_that_two_drives_have_is_no_consent() -> None:
     check_device_consent(device, inventory, said("S1"))
 
 
-def test_a_device_that_is_removed_meanwhile_is_left_out() -> None:
+def test_a_device_that_is_removed_meanwhile_is_left_out():
     """A partition ends with its table; sysfs then has no number of it."""
     gone = Device(Path("/sys/devices/none/sdz/sdz1"))
     inventory = Inventory()
@@ -319,7 +313,7 @@ def test_a_device_that_is_removed_meanwhile_is_left_out() -> None:
         list(inventory.host.obstacles(gone))
 
 
-def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path):
     disk = tmp_path / "sdz"
     (disk / "sdz1").mkdir(parents=True)
     (disk / "sdz1" / "partition").write_text("1")
@@ -327,7 +321,7 @@ def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path: Path) ->
     assert list(Device(disk).partitions) and not list(Host().obstacles(Device(disk)))
 
 
-def test_of_joined_drives_each_is_looked_at_and_closed() -> None:
+def test_of_joined_drives_each_is_looked_at_and_closed():
     """Whatever becomes of the others."""
     seen = list[str]()
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Path:
+def disk(tmp_path) -> Path:
     return sparse(tmp_path / "disk.img", SIZE)
 
 
@@ -28,7 +28,7 @@ def ends(path: Path) -> tuple[bytes, bytes]:
 
 @needs_root
 @pytest.mark.promise("undo.table")
-def test_a_partition_table_comes_back(disk: Path, tmp_path: Path) -> None:
+def test_a_partition_table_comes_back(disk, tmp_path):
     put(disk, 0, database(tmp_path))
     put(disk, SIZE - MIB, database(tmp_path))
     before, lab = ends(disk), lab_of_file(tmp_path, disk)
@@ -56,7 +56,7 @@ def test_a_partition_table_comes_back(disk: Path, tmp_path: Path) -> None:
     not shutil.which("mkfs.ext4"), reason="LEFT OUT: mkfs.ext4 is not installed"
 )
 @pytest.mark.promise("undo.checks")
-def test_what_was_there_is_named(disk: Path, tmp_path: Path) -> None:
+def test_what_was_there_is_named(disk, tmp_path):
     tell("mkfs.ext4", "-q", "-L", "photos", disk)
     before = ends(disk)
     plan = plan_file(tmp_path, PLAN)
@@ -67,7 +67,7 @@ def test_what_was_there_is_named(disk: Path, tmp_path: Path) -> None:
     assert "ext4" in tell("wipefs", disk)
 
 
-def test_a_resumed_session_keeps_what_was_first(disk: Path, tmp_path: Path) -> None:
+def test_a_resumed_session_keeps_what_was_first(disk, tmp_path):
     put(disk, 0, database(tmp_path))
     before = ends(disk)
     plan = plan_file(tmp_path, PLAN)
@@ -79,7 +79,7 @@ def test_a_resumed_session_keeps_what_was_first(disk: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.promise("undo.checks")
-def test_another_file_is_not_the_target(disk: Path, tmp_path: Path) -> None:
+def test_another_file_is_not_the_target(disk, tmp_path):
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, "--target", disk, "--overwrite", disk)
     disk.rename(tmp_path / "moved.img")
@@ -89,7 +89,7 @@ def test_another_file_is_not_the_target(disk: Path, tmp_path: Path) -> None:
     assert not any(disk.read_bytes())
 
 
-def test_nothing_is_kept_of_a_scratch_file(tmp_path: Path) -> None:
+def test_nothing_is_kept_of_a_scratch_file(tmp_path):
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, "--target", tmp_path / "s", "--create", "8MiB")
     (folder,) = (tmp_path / "sessions").iterdir()

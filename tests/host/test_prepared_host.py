@@ -58,12 +58,12 @@ SET = ("performance", "performance", "1", "0", "1", "kyber", "2", "2,3", "2,3")
 
 
 @pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_state(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+def tree(tmp_path) -> Tree:
     """A machine that has everything."""
     root = tmp_path / "root"
     nvme(root)
@@ -90,7 +90,7 @@ def prepared(
 
 
 @pytest.mark.promise("lab_file.restored")
-def test_all_is_set_recorded_and_put_back(tree: Tree) -> None:
+def test_all_is_set_recorded_and_put_back(tree):
     with prepared(tree) as record:
         assert tuple(now(tree).values()) == SET
         assert record == {
@@ -108,9 +108,7 @@ def test_all_is_set_recorded_and_put_back(tree: Tree) -> None:
     assert not list(prepared_texts({"prepared": {"governor": 3}}))
 
 
-def test_what_was_there_is_on_the_disk_before_anything_is_set(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_there_is_on_the_disk_before_anything_is_set(tree, monkeypatch):
     def seen(tree: Tree, name: str, text: str) -> None:
         said = ledger_path().read_text()
         assert all(name in said for name in BEFORE if "state0" not in name)
@@ -122,13 +120,13 @@ def test_what_was_there_is_on_the_disk_before_anything_is_set(
 
 
 @pytest.mark.promise("lab_file.restored")
-def test_a_session_that_fails_puts_back_too(tree: Tree) -> None:
+def test_a_session_that_fails_puts_back_too(tree):
     with pytest.raises(KeyboardInterrupt), prepared(tree):
         raise KeyboardInterrupt
     assert now(tree)[f"{QUEUE}/scheduler"] == "none"
 
 
-def test_what_others_changed_meanwhile_stays(tree: Tree) -> None:
+def test_what_others_changed_meanwhile_stays(tree):
     notes: list[str] = []
     governor = f"{CPU}/cpufreq/policy0/scaling_governor"
     with prepared(tree, note=notes.append):
@@ -140,7 +138,7 @@ def test_what_others_changed_meanwhile_stays(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("first_ends_first", [True, False])
-def test_of_two_sessions_the_last_puts_back(tree: Tree, first_ends_first: bool) -> None:
+def test_of_two_sessions_the_last_puts_back(tree, first_ends_first):
     one, other = (prepared(tree, session=name) for name in ("one", "other"))
     assert one.__enter__() == other.__enter__(), "both tell what was there before both"
     first, last = (one, other) if first_ends_first else (other, one)
@@ -156,7 +154,7 @@ def opened_settings() -> dict[str, Any]:
         return ledger.settings
 
 
-def test_two_sessions_that_want_different_things(tree: Tree) -> None:
+def test_two_sessions_that_want_different_things(tree):
     with prepared(tree, HostSettings(nomerges=1), session="one"):
         said = r"prepare.nomerges: session one has set .* to 1, and this session requires 2"
         with refused(HostFault.HOST_CONFLICT, said), prepared(tree):
@@ -173,7 +171,7 @@ def killed(tree: Tree, settings: HostSettings = ALL) -> None:
 
 
 @pytest.mark.promise("lab_file.after_crash")
-def test_what_a_killed_session_left_is_put_back(tree: Tree) -> None:
+def test_what_a_killed_session_left_is_put_back(tree):
     notes: list[str] = []
     killed(tree)
     restore(notes.append, tree)
@@ -183,7 +181,7 @@ def test_what_a_killed_session_left_is_put_back(tree: Tree) -> None:
     restore(pytest.fail, tree)
 
 
-def test_the_next_session_puts_back_what_it_does_not_want(tree: Tree) -> None:
+def test_the_next_session_puts_back_what_it_does_not_want(tree):
     killed(tree)
     notes: list[str] = []
     with prepared(tree, HostSettings(nomerges=2), note=notes.append) as record:
@@ -192,13 +190,13 @@ def test_the_next_session_puts_back_what_it_does_not_want(tree: Tree) -> None:
     assert now(tree)[f"{QUEUE}/nomerges"] == "0"
 
 
-def test_a_resumed_session_without_settings_puts_back(tree: Tree) -> None:
+def test_a_resumed_session_without_settings_puts_back(tree):
     killed(tree)
     with prepared(tree, None, note=[].append):
         assert now(tree)[f"{QUEUE}/nomerges"] == "0"
 
 
-def test_a_restart_of_the_machine_has_forgotten_all(tree: Tree) -> None:
+def test_a_restart_of_the_machine_has_forgotten_all(tree):
     killed(tree)
     text = ledger_path().read_text()
     ledger_path().write_text(text.replace('"boot": "', '"boot": "another-'))
@@ -206,7 +204,7 @@ def test_a_restart_of_the_machine_has_forgotten_all(tree: Tree) -> None:
     assert tuple(now(tree).values()) == SET, "whatever is set now is somebody's"
 
 
-def test_a_damaged_ledger_is_no_guess(tree: Tree) -> None:
+def test_a_damaged_ledger_is_no_guess(tree):
     killed(tree)
     ledger_path().write_text("{")
     with refused(HostFault.HOST_LEDGER, "manually, and remove it"):
@@ -224,9 +222,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("key", REFUSED)
 @pytest.mark.promise("lab_file.refused_first")
-def test_a_host_without_it_is_refused_before_anything_is_set(
-    key: str, tree: Tree
-) -> None:
+def test_a_host_without_it_is_refused_before_anything_is_set(key, tree):
     gone, said = REFUSED[key]
     tree.path(gone).resolve().rename(tree.path("gone"))
     with refused(HostFault.HOST_SETTING, f"prepare.{key}: .*{said}.*remove it"):
@@ -236,9 +232,7 @@ def test_a_host_without_it_is_refused_before_anything_is_set(
 
 
 @pytest.mark.promise("lab_file.refused_first")
-def test_a_value_that_the_kernel_refuses_undoes_the_others(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_the_kernel_refuses_undoes_the_others(tree, monkeypatch):
     def kernel(tree: Tree, name: str, text: str) -> None:
         if name.startswith("proc/irq/40"):
             raise OSError(5, "Input/output error")
@@ -250,7 +244,7 @@ def test_a_value_that_the_kernel_refuses_undoes_the_others(
     assert now(tree) == BEFORE and not opened_settings()
 
 
-def test_a_file_as_the_target_has_no_queue(tree: Tree) -> None:
+def test_a_file_as_the_target_has_no_queue(tree):
     below = Disk(tree.path(DISK), is_target=False)
     for disk in (None, below):
         with prepared(
@@ -274,7 +268,7 @@ def test_a_file_as_the_target_has_no_queue(tree: Tree) -> None:
         "proc/irq/9/smp_affinity_list\n",
     ],
 )
-def test_no_other_file_is_ever_written(name: str, tree: Tree) -> None:
+def test_no_other_file_is_ever_written(name, tree):
     """Not even where the ledger says so."""
     assert not KNOWN.fullmatch(name)
     with pytest.raises(HostError, match="not restored"):
@@ -290,7 +284,7 @@ def test_no_other_file_is_ever_written(name: str, tree: Tree) -> None:
     assert tree.text("victim") == "kept" and "not restored" in notes[0]
 
 
-def test_a_link_is_not_followed(tree: Tree, tmp_path: Path) -> None:
+def test_a_link_is_not_followed(tree, tmp_path):
     other = tmp_path / "other"
     other.write_text("0")
     file = tree.path(f"{QUEUE}/nomerges")
@@ -301,7 +295,7 @@ def test_a_link_is_not_followed(tree: Tree, tmp_path: Path) -> None:
     assert other.read_text() == "0"
 
 
-def test_a_key_that_there_is_not_is_named(tmp_path: Path) -> None:
+def test_a_key_that_there_is_not_is_named(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text('[prepare]\ngovenor = "performance"\n')
     with refused(LabFault.LAB_INVALID, "lab.toml:2: prepare.govenor: .*'governor'"):
@@ -322,7 +316,7 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> Iterator[Path]:
+def device(tmp_path) -> Iterator[Path]:
     """A loop device with a scheduler of its own, and that with a value of its own."""
     with loop_device(sparse(tmp_path / "image", 16 * MIB)) as path:
         found = {**queue_now(path), "nomerges": file(path, "nomerges").read_text()}
@@ -347,9 +341,7 @@ def queue_now(device: Path) -> dict[str, str]:
 @needs_root
 @pytest.mark.long
 @pytest.mark.promise("lab_file.after_crash")
-def test_a_killed_session_is_put_back(
-    device: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_killed_session_is_put_back(device, tmp_path, store_path):
     """By `lab restore`, by `resume`, and as every session ends; the record says all."""
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, READS)
     lab.write_text(PREPARE)
@@ -370,9 +362,7 @@ def test_a_killed_session_is_put_back(
 
 
 @needs_root
-def test_a_scheduler_that_the_kernel_does_not_have(
-    device: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_scheduler_that_the_kernel_does_not_have(device, tmp_path, store_path):
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, READS)
     lab.write_text('[prepare]\nnomerges = 2\nscheduler = "elevator"\n')
     done = ioplan("run", plan, "--target", device, "--lab", lab)
@@ -383,7 +373,7 @@ def test_a_scheduler_that_the_kernel_does_not_have(
 
 
 @needs_root
-def test_another_user_is_refused_once(device: Path, tmp_path: Path) -> None:
+def test_another_user_is_refused_once(device, tmp_path):
     reader, writer = os.pipe()
     with TemporaryDirectory() as state:
         os.chown(state, NOBODY, NOBODY)
@@ -412,7 +402,7 @@ def _prepare_as_nobody(device: Path, state: str, writer: int) -> None:
 
 
 @needs_root
-def test_zram_merges() -> None:
+def test_zram_merges():
     with zram(16 * MIB) as device:
         disk = Disk(Path("/sys/block", device.name), is_target=True)
         merges = disk.folder / "queue/nomerges"

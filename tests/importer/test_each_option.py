@@ -94,7 +94,7 @@ def no_matter(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"name", *REPLAY}))
 @pytest.mark.promise("import.told")
-def test_none_is_dropped_without_a_word(name: str) -> None:
+def test_none_is_dropped_without_a_word(name):
     """It changes the plan, or is told, or is of no matter and named as that."""
     option = NAMES[name]
     (job, value), *_ = (
@@ -117,7 +117,7 @@ def test_none_is_dropped_without_a_word(name: str) -> None:
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.long
-def test_the_table_is_that_of_the_installed_fio() -> None:
+def test_the_table_is_that_of_the_installed_fio():
     program = str(shutil.which("fio"))
 
     def listed(*words: str) -> set[str]:
@@ -139,7 +139,7 @@ def test_the_table_is_that_of_the_installed_fio() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n, one in VALUES.items() if "is anyway" in one])
-def test_what_fio_does_anyway_is_no_loss(name: str) -> None:
+def test_what_fio_does_anyway_is_no_loss(name):
     """By fio's own table: a default, or a number or a switch without one."""
     value = VALUES[name]["is anyway"]
     assert asked(TIMED, f"{name}={value}").told == asked(TIMED).told
@@ -184,7 +184,7 @@ def survives(text: str, kind: str) -> None:
 @given(st.lists(SECTIONS, max_size=4), st.booleans())
 @settings(max_examples=50, deadline=None)
 @pytest.mark.long
-def test_job_files(sections: list[Any], bare: bool) -> None:
+def test_job_files(sections, bare):
     lines = []
     for name, options in sections:
         lines.append(f"[{name}]")
@@ -219,13 +219,13 @@ WORDS = st.sampled_from(
 
 @given(st.lists(st.lists(WORDS, max_size=6), max_size=6))
 @settings(max_examples=50, deadline=None)
-def test_parameter_files(lines: list[list[str]]) -> None:
+def test_parameter_files(lines):
     survives("\n".join(",".join(words) for words in lines), "vdbench")
 
 
 @given(st.data())
 @settings(max_examples=50, deadline=None)
-def test_results(data: st.DataObject) -> None:
+def test_results(data):
     found = json.loads(json.dumps(document()))
     at: Any = found
     while isinstance(at, dict | list) and at:
@@ -260,7 +260,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_made_to_be_too_much(name: str) -> None:
+def test_what_is_made_to_be_too_much(name):
     text = HOSTILE[name]
     kind = kind_of(Source(name, text))
     if kind != "fio results":
@@ -274,7 +274,7 @@ def test_what_is_made_to_be_too_much(name: str) -> None:
         {"percentile": {"inf": 1, "nan": 1, "101.0": 1, "99.0": 2}},
     ],
 )
-def test_figures_that_cannot_be(latency: dict[str, Any]) -> None:
+def test_figures_that_cannot_be(latency):
     report = document(job(read=direction(10, **latency)))
     try:
         import_results(
@@ -284,7 +284,7 @@ def test_figures_that_cannot_be(latency: dict[str, Any]) -> None:
         assert "no test has so many I/Os" in fault.diagnostic.render()
 
 
-def test_half_a_character_is_no_name() -> None:
+def test_half_a_character_is_no_name():
     text = json.dumps(document(job(jobname="\ud800")))
     with pytest.raises(ImportFault, match="half a character"):
         import_results(Source("r.json", text), None, None, None, Findings())

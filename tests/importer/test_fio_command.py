@@ -42,7 +42,7 @@ rw=randwrite
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))
     (tmp_path / "both.fio").write_text(BOTH)
@@ -87,7 +87,7 @@ log_avg_msec=100
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+def both(tmp_path_factory) -> Both:
     folder = tmp_path_factory.mktemp("both")
     (folder / "both.fio").write_text(BOTH.replace("[mixed]", ASKED))
     with chdir(folder), pytest.MonkeyPatch.context() as patch:
@@ -104,7 +104,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_fields_percentiles_and_kinds_of_values_are_fio_s(both: Both) -> None:
+def test_fields_percentiles_and_kinds_of_values_are_fio_s(both):
     ours, real = both.ours, both.theirs
     assert [one["jobname"] for one in ours["jobs"]] == ["mixed", "beside", "after"]
     assert [one["groupid"] for one in ours["jobs"]] == [0, 0, 1]
@@ -121,7 +121,7 @@ def test_fields_percentiles_and_kinds_of_values_are_fio_s(both: Both) -> None:
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_figures_are_those_of_the_records(both: Both) -> None:
+def test_figures_are_those_of_the_records(both):
     records = both.records()
     pairs = [(0, 0), (0, 1), (1, 0)]
     for job, (run, place) in zip(both.ours["jobs"], pairs, strict=True):
@@ -154,7 +154,7 @@ def test_figures_are_those_of_the_records(both: Both) -> None:
 )
 @pytest.mark.long
 @NEEDS_FIO
-def test_fio_s_own_program_reads_the_bins(both: Both) -> None:
+def test_fio_s_own_program_reads_the_bins(both):
     file = both.folder / "csv.json"
     file.write_text(json.dumps(both.ours, indent=2))
     for words in ((), ("--validate",)):
@@ -171,7 +171,7 @@ def test_fio_s_own_program_reads_the_bins(both: Both) -> None:
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_log_files_are_fio_s(both: Both) -> None:
+def test_log_files_are_fio_s(both):
     """As many files with the same fields; their means are the job's own figures."""
     theirs = {p.name for p in both.folder.glob("*.log") if "slat" not in p.name}
     assert set(both.logs) == theirs
@@ -194,7 +194,7 @@ def test_log_files_are_fio_s(both: Both) -> None:
 
 @NEEDS_FIO
 @pytest.mark.slow
-def test_terse_has_fio_s_fields(folder: Path) -> None:
+def test_terse_has_fio_s_fields(folder):
     words = ["--minimal", "--section=beside", "both.fio"]
     theirs = subprocess.run(["fio", *words], check=True, capture_output=True, text=True)
     (folder / "scratch.bin").unlink()
@@ -208,7 +208,7 @@ def test_terse_has_fio_s_fields(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_is_made_where_fio_makes_one(folder: Path) -> None:
+def test_a_file_is_made_where_fio_makes_one(folder):
     words = ["--name=a", "--rw=read", "--size=8m", "--direct=1"]
     told = documents(ioplan("fio", *words, "--output-format=json"))
     assert told["jobs"][0]["read"]["io_bytes"] == 8 << 20
@@ -236,7 +236,7 @@ size=8m
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.long
-def test_jobs_have_the_files_that_fio_gives_them(folder: Path) -> None:
+def test_jobs_have_the_files_that_fio_gives_them(folder):
     (folder / "two.fio").write_text(TWO_FILES)
     (folder / "d").mkdir()
     words = ("two.fio", "--output-format=json")
@@ -261,21 +261,21 @@ def test_jobs_have_the_files_that_fio_gives_them(folder: Path) -> None:
     assert done.code == 2 and "d/two.0.0 is not" in done.err
 
 
-def test_a_job_that_is_called_as_a_device_is_about_it(folder: Path) -> None:
+def test_a_job_that_is_called_as_a_device_is_about_it(folder):
     words = ("--rw=read", "--size=8m", "--direct=1", "--ioengine=libaio")
     done = ioplan("fio", "--name=/dev/null", *words)
     assert done.code == 2 and "/dev/null" in done.err and "null.0.0" not in done.err
 
 
 @pytest.mark.slow
-def test_what_is_only_said_otherwise_runs_if_permitted(folder: Path) -> None:
+def test_what_is_only_said_otherwise_runs_if_permitted(folder):
     words = ["--name=a", "--rw=read", "--size=8m", "--filename=f"]
     done = ioplan("fio", *words, "--lossy", "--output-format=json")
     assert documents(done)["jobs"][0]["read"]["io_bytes"] == 8 << 20
     assert "page cache" in done.err
 
 
-def test_a_file_of_somebody_s_is_not_written(folder: Path) -> None:
+def test_a_file_of_somebody_s_is_not_written(folder):
     (folder / "scratch.bin").write_bytes(b"mine" * (2 << 20))
     done = ioplan("fio", "both.fio")
     assert done.code == 2 and "scratch.bin" in done.err
@@ -284,7 +284,7 @@ def test_a_file_of_somebody_s_is_not_written(folder: Path) -> None:
 
 @NEEDS_FIO
 @pytest.mark.slow
-def test_a_call_is_given_to_fio_itself(folder: Path, capfd: Any) -> None:
+def test_a_call_is_given_to_fio_itself(folder, capfd):
     assert ioplan("fio", "--pass-through", "--parse-only", "both.fio").code == 0
     assert ioplan("fio", "both.fio", "--nonsense", "--pass-through").code != 0
 
@@ -301,7 +301,7 @@ ALONE = {
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.parametrize("name", ALONE)
-def test_a_job_of_the_command_line_is_told_as_by_fio(name: str, folder: Path) -> None:
+def test_a_job_of_the_command_line_is_told_as_by_fio(name, folder):
     words = ["--name=a", "--filename=f", "--direct=1", "--description=d"]
     words += [*ALONE[name].split(), "--output-format=json+"]
     words += [] if "size" in ALONE[name] else ["--size=4m"]
@@ -335,7 +335,7 @@ def documents_in(text: str) -> dict[str, Any]:
 
 @NEEDS_FIO
 @pytest.mark.long
-def test_words_without_a_value_are_those_of_fio() -> None:
+def test_words_without_a_value_are_those_of_fio():
     def asked(name: str) -> str:
         call = ["fio", f"--cmdhelp={name}"]
         return subprocess.run(call, check=True, capture_output=True, text=True).stdout
@@ -351,7 +351,7 @@ def test_words_without_a_value_are_those_of_fio() -> None:
     }
 
 
-def test_the_version_and_a_job_from_standard_input() -> None:
+def test_the_version_and_a_job_from_standard_input():
     for words in ("--version", "-v"):
         done = ioplan("fio", words)
         assert (done.code, done.out.count("\n")) == (0, 1)

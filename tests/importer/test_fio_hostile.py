@@ -24,7 +24,7 @@ SHOWN_BYTES = 8000
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))
     return tmp_path
@@ -55,7 +55,7 @@ def tried(folder: Path, *words: str) -> Done:
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.promise("import.in_fios_place")
-def test_what_is_refused_in_a_message_does_nothing(name: str, folder: Path) -> None:
+def test_what_is_refused_in_a_message_does_nothing(name, folder):
     case = REFUSED[name]
     for file, text in case.files.items():
         (folder / file).write_bytes(text.encode("latin-1"))
@@ -77,13 +77,13 @@ def test_what_is_refused_in_a_message_does_nothing(name: str, folder: Path) -> N
     ],
     ids=["a word", "a value", "another file's words", "repeated", "a tree"],
 )
-def test_what_is_endless_is_one_message(more: str, said: str, folder: Path) -> None:
+def test_what_is_endless_is_one_message(more, said, folder):
     (folder / "a.inc").write_text(f"; {'x' * 60_000}\n")
     (folder / "j.fio").write_text(JOB + more)
     assert said in tried(folder, "j.fio", "--output=o.json").err
 
 
-def test_no_file_has_a_say_in_the_jobs_of_another(folder: Path) -> None:
+def test_no_file_has_a_say_in_the_jobs_of_another(folder):
     (folder / "a.fio").write_text(f"[global of all]\nbs=64k\n{JOB}")
     (folder / "b.fio").write_text("; mine\nrw=write\nfilename=b.bin\n")
     (folder / "c.fio").write_text(f"# mine\n{JOB}")
@@ -92,14 +92,14 @@ def test_no_file_has_a_say_in_the_jobs_of_another(folder: Path) -> None:
     assert "options before its first" in tried(folder, "--bs=4k", "b.fio").err
 
 
-def test_a_job_of_standard_input_ends() -> None:
+def test_a_job_of_standard_input_ends():
     done = ioplan("fio", "-", stdin="x" * (5 << 20))
     assert done.code == 2 and "larger than 4 MiB" in done.err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", ["0x10", "1.5", "99999999999"])
-def test_what_runs_is_told_whatever_its_depth(depth: str, folder: Path) -> None:
+def test_what_runs_is_told_whatever_its_depth(depth, folder):
     """fio takes them all; its number ends where no digit follows."""
     (folder / "j.fio").write_text(f"{JOB}iodepth={depth}\npercentile_list=50:100:0:\n")
     done = ioplan("fio", "j.fio", "--output-format=json")
@@ -128,9 +128,7 @@ NAMES = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_a_job_of_any_name_is_told_and_steers_no_terminal(
-    name: str, folder: Path
-) -> None:
+def test_a_job_of_any_name_is_told_and_steers_no_terminal(name, folder):
     (folder / "j.fio").write_text(JOB.replace("[a]", f"[{name}]"), newline="")
     done = ioplan("fio", "j.fio", "--output-format=normal,terse,json")
     text, _, document = done.out.partition("\n{")
@@ -141,7 +139,7 @@ def test_a_job_of_any_name_is_told_and_steers_no_terminal(
 
 
 @pytest.mark.slow
-def test_words_of_a_shell_are_only_words(folder: Path) -> None:
+def test_words_of_a_shell_are_only_words(folder):
     (folder / "j.fio").write_text(with_lines("filename=$(touch PWNED)|`touch PWNED`"))
     assert ioplan("fio", "j.fio", "--parse-only").code == 0
     assert ioplan("fio", "j.fio").code == 0
@@ -152,7 +150,7 @@ def test_words_of_a_shell_are_only_words(folder: Path) -> None:
 @example(["--", "--rw"])
 @example(["---", "-=", "--=x"])
 @settings(max_examples=25)
-def test_words_are_a_call_or_an_error(words: list[str]) -> None:
+def test_words_are_a_call_or_an_error(words):
     """No value becomes another line of the job."""
     done = ioplan("fio", "--parse-only", "--name=a", *words, "--rw=read")
     assert done.code in (0, 2) and not done.out and len(done.err) < SHOWN_BYTES

@@ -50,7 +50,7 @@ def series(
     return detail.series, told
 
 
-def test_every_io_of_several_threads() -> None:
+def test_every_io_of_several_threads():
     one = ("clat.1", "1, 1000, 0, 4096, 0\n1000, 3000, 1, 8192, 0\n")
     two = ("clat.2", "1001, 5000, 0, 4096\n1400, 9000, 2, 4096\n")
     (first, last), found = series(one, two, ios={"read": 2, "write": 1}, run_s=1.5)
@@ -65,7 +65,7 @@ def test_every_io_of_several_threads() -> None:
     assert last.max_ns == 5000  # of reads and writes
 
 
-def test_averages_are_weighted_by_the_threads_iops() -> None:
+def test_averages_are_weighted_by_the_threads_iops():
     rows = "1000, {}, 0, 0, 0\n2000, {}, 0, 0, 0\n"
     logs = [
         (f"{kind}.{thread}", rows.format(*values))
@@ -83,7 +83,7 @@ def test_averages_are_weighted_by_the_threads_iops() -> None:
     assert all(one.p50_ns is None for one in found)
 
 
-def test_an_interval_that_a_thread_did_not_end_is_left_out() -> None:
+def test_an_interval_that_a_thread_did_not_end_is_left_out():
     whole = "".join(f"{t}, 100, 0, 0\n" for t in (500, 1000, 1500))
     cut = "".join(f"{t}, 100, 0, 0\n" for t in (500, 1000))
     logs = [
@@ -99,7 +99,7 @@ def test_an_interval_that_a_thread_did_not_end_is_left_out() -> None:
     assert not told
 
 
-def test_averages_over_other_times_than_asked() -> None:
+def test_averages_over_other_times_than_asked():
     """fio's first row was of 408 ms, where 250 were asked."""
     rows = "408, 500, 0, 0\n658, 1000, 0, 0\n908, 500, 0, 0\n"
     logs = [(f"{kind}.1", rows) for kind in ("iops", "bw")]
@@ -108,7 +108,7 @@ def test_averages_over_other_times_than_asked() -> None:
     assert [one.t_s for one in found] == [0.25, 0.5, 0.75, 0.908] and not told
 
 
-def test_logs_of_another_run_are_reported() -> None:
+def test_logs_of_another_run_are_reported():
     one = ("lat.1", "1, 1000, 0, 4096\n1900, 2000, 0, 4096\n")
     _, told = series(one, ios={"read": 900})
     assert "the logs have 2 reads, and the result has 900" in told[0]
@@ -123,13 +123,13 @@ def test_logs_of_another_run_are_reported() -> None:
         ("a_lat.1.log", "1763800000000, 2, 0, 4096\n", "since 1970", "1763800000000"),
     ],
 )
-def test_what_is_no_log(name: str, text: str, message: str, line: str) -> None:
+def test_what_is_no_log(name, text, message, line):
     with pytest.raises(ImportFault, match=message) as caught:
         log_of(Source(name, text))
     assert line in caught.value.diagnostic.render()
 
 
-def test_logs_that_say_too_little() -> None:
+def test_logs_that_say_too_little():
     with pytest.raises(ImportFault, match="too little") as caught:
         series(("iops.1", "1000, 5, 0, 0\n"), ios={"read": 5})
     assert "write_bw_log" in caught.value.diagnostic.render()
@@ -150,7 +150,7 @@ def of_fio(folder: Path) -> ImportedSession:
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
+def test_real_logs_add_up_to_the_document(tmp_path):
     every, means, histograms = of_fio(tmp_path).records
     record, detail = every
     for way, part in record.directions.items():
@@ -194,7 +194,7 @@ def with_jobs(case: str) -> ImportedSession:
 
 
 @pytest.mark.parametrize("case", VERSIONS)
-def test_figures_are_those_of_the_document(case: str) -> None:
+def test_figures_are_those_of_the_document(case):
     document = json.loads(RESULTS[case].input)
     made = with_jobs(case)
     assert len(made.records) == 2
@@ -226,7 +226,7 @@ def check_percentiles(found: Any, told: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("case", VERSIONS)
-def test_histograms_are_kept_where_fio_gave_them(case: str) -> None:
+def test_histograms_are_kept_where_fio_gave_them(case):
     for record, detail in with_jobs(case).records:
         plus = ".plus" in case
         assert (SUMMARY_ONLY in record.warnings) is not plus
@@ -237,13 +237,13 @@ def test_histograms_are_kept_where_fio_gave_them(case: str) -> None:
             assert sum(one.bins[1::2]) == record.directions[way].ios
 
 
-def test_all_versions_ran_the_same() -> None:
+def test_all_versions_ran_the_same():
     """The job file decides on the run ids, so that versions can be compared."""
     ids = {tuple(r.run_id for r, _ in with_jobs(case).records) for case in VERSIONS}
     assert len(ids) == 1
 
 
-def test_a_run_that_failed() -> None:
+def test_a_run_that_failed():
     made = imported("failed")
     record, _ = made.records[0]
     assert (made.session.status, record.status) == ("failed", "failed")
@@ -291,7 +291,7 @@ def falsified(way: dict[str, Any], name: str, factor: float) -> None:
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_changed_result_is_inconsistent(lie: str, tmp_path: Path) -> None:
+def test_a_changed_result_is_inconsistent(lie, tmp_path):
     told = json.loads(RESULTS["3.33.plus"].input)
     for own in told["jobs"]:
         for way in ("read", "write"):
@@ -304,5 +304,5 @@ def test_a_changed_result_is_inconsistent(lie: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in RESULTS if case[0] == "3"])
-def test_a_true_result_is_not(case: str, tmp_path: Path) -> None:
+def test_a_true_result_is_not(case, tmp_path):
     assert stored(tmp_path, RESULTS[case].input).cause != "inconsistent"

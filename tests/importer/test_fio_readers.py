@@ -7,7 +7,6 @@ PerfKitBenchmarker 946ea3176 (its `linux_packages.fio.ParseResults`) and fio-plo
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from command import ioplan
@@ -20,9 +19,7 @@ RECORDED = Golden("fio_readers")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["both", "job"])
-def test_what_is_printed_today_has_the_recorded_form(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_printed_today_has_the_recorded_form(name, tmp_path, monkeypatch):
     """So that those programs read it as they read what was recorded."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))

@@ -6,7 +6,6 @@ import copy
 import json
 import re
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +42,7 @@ def value(session: ImportedSession, metric: Metric) -> tuple[float | None, str]:
     return found.value, found.why
 
 
-def test_json_plus_has_its_histogram() -> None:
+def test_json_plus_has_its_histogram():
     session = imported(document())
     record, detail = session.records[0]
     assert (record.total.ios, record.total.iops, record.run_s) == (1000, 500.0, 2.0)
@@ -59,7 +58,7 @@ def verifies(record: RunRecord) -> bool:
     return any("verif" in one for one in record.warnings)
 
 
-def test_reads_that_verify_are_none_of_a_job_that_writes() -> None:
+def test_reads_that_verify_are_none_of_a_job_that_writes():
     """They come in a phase of their own, and the longest phase is not the whole time."""
     done = job(**{"job options": {"rw": "randwrite"}}, write=summary())
     (record, _) = imported(document(done)).records[0]
@@ -74,9 +73,7 @@ def test_reads_that_verify_are_none_of_a_job_that_writes() -> None:
     ("engine", "version", "depth"),
     [("io_uring", "3.33", 8), ("io_uring", "3.39", 6), ("libaio", "3.33", 6)],
 )
-def test_the_queue_depth_is_that_of_the_fio_that_ran(
-    engine: str, version: str, depth: int
-) -> None:
+def test_the_queue_depth_is_that_of_the_fio_that_ran(engine, version, depth):
     """Also where the depth is an option of all jobs."""
     told = {"direct": "1", "ioengine": engine, "runtime": "2", "iodepth": "6"}
     one = job(**{"job options": {"rw": "randread"}})
@@ -85,7 +82,7 @@ def test_the_queue_depth_is_that_of_the_fio_that_ran(
     assert record.asked.job.streams[0].qd == depth
 
 
-def test_plain_json_has_the_percentiles_that_fio_wrote_and_no_other() -> None:
+def test_plain_json_has_the_percentiles_that_fio_wrote_and_no_other():
     session = imported(document(job(read=summary())))
     record, detail = session.records[0]
     assert not detail.histograms and SUMMARY_ONLY in record.warnings
@@ -96,7 +93,7 @@ def test_plain_json_has_the_percentiles_that_fio_wrote_and_no_other() -> None:
     assert none is None and "too few" in why
 
 
-def test_summaries_are_not_merged() -> None:
+def test_summaries_are_not_merged():
     both = document(job(read=summary(), write=summary()))
     session = imported(both)
     none, why = value(session, Metric(name="p99"))
@@ -107,14 +104,14 @@ def test_summaries_are_not_merged() -> None:
     assert mean == pytest.approx(90_000)
 
 
-def test_a_histogram_of_some_threads_is_none_of_all() -> None:
+def test_a_histogram_of_some_threads_is_none_of_all():
     session = imported(document(job(), job(read=summary())))
     record, detail = session.records[0]
     assert record.total.ios == 2000 and not detail.histograms
     assert record.total.latency and not record.total.latency.percentiles
 
 
-def test_it_is_marked_everywhere() -> None:
+def test_it_is_marked_everywhere():
     session = imported(document())
     record, _ = session.records[0]
     assert session.session.backend == "fio, imported"
@@ -123,7 +120,7 @@ def test_it_is_marked_everywhere() -> None:
     assert record.telemetry is None and record.host == {}
 
 
-def test_the_oldest_form() -> None:
+def test_the_oldest_form():
     """3.1 has no N, and the layout's constants among the buckets."""
     old = job()
     del old["read"]["clat_ns"]["N"]
@@ -133,7 +130,7 @@ def test_the_oldest_form() -> None:
 
 
 @pytest.mark.promise("import.same_ids")
-def test_a_run_is_that_of_the_same_plan(tmp_path: Path) -> None:
+def test_a_run_is_that_of_the_same_plan(tmp_path):
     """What fio was asked and what a plan asks have one id."""
     session = imported(document())
     text = 'test "T" { run random 4KiB 100/0, qd 4, permuted for 2s }'
@@ -146,7 +143,7 @@ def test_a_run_is_that_of_the_same_plan(tmp_path: Path) -> None:
     assert ours["runs"][0]["run_id"] == session.records[0][0].run_id
 
 
-def test_text_around_and_several_documents_are_one_run() -> None:
+def test_text_around_and_several_documents_are_one_run():
     half = copy.deepcopy(document())
     half["jobs"][0]["read"] = direction(400, bins={"80384": 400}) | {"runtime": 1000}
     session = imported(half, document(), around="fio: this is a message\n")
@@ -155,7 +152,7 @@ def test_text_around_and_several_documents_are_one_run() -> None:
     assert [(one.t_s, one.ios["read"]) for one in detail.series] == [(1, 400), (2, 600)]
 
 
-def test_groups_are_runs_and_jobs_of_one_are_streams() -> None:
+def test_groups_are_runs_and_jobs_of_one_are_streams():
     log = job(jobname="b", **{"job options": {"rw": "write", "bs": "64k"}})
     log |= {"read": NOTHING, "write": summary()}
     last = job(jobname="c", groupid=1)
@@ -189,7 +186,7 @@ NO_RESULTS = [
 
 
 @pytest.mark.parametrize(("text", "message", "line"), NO_RESULTS)
-def test_what_is_no_result(text: str, message: str, line: int) -> None:
+def test_what_is_no_result(text, message, line):
     source = Source("r.json", "hello\n" + text)
     with pytest.raises(ImportFault, match=message) as caught:
         import_results(source, None, None, None, Findings())
@@ -206,20 +203,20 @@ def test_what_is_no_result(text: str, message: str, line: int) -> None:
         ("3;fio-2.16;a;0;0;1;2;3\n", ""),
     ],
 )
-def test_other_output_of_fio_is_known(text: str, help: str) -> None:
+def test_other_output_of_fio_is_known(text, help):
     with pytest.raises(ImportFault, match="." if help else "or its terse one") as fault:
         kind_of(Source("out.txt", text))
     assert help in (fault.value.diagnostic.help or "")
 
 
-def test_a_cut_document_behind_whole_ones_is_told() -> None:
+def test_a_cut_document_behind_whole_ones_is_told():
     findings = Findings()
     text = json.dumps(document()) + "\n" + json.dumps(document(), indent=1)[:200]
     made = import_results(Source("r.json", text), None, None, None, findings)
     assert len(made.records) == 1 and "is cut off" in findings.losses[0].message
 
 
-def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
+def test_importing_twice_changes_nothing(tmp_path):
     file = tmp_path / "r.json"
     file.write_text(json.dumps(document()))
     store = ("--store", tmp_path / "s.db")
@@ -242,9 +239,7 @@ def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
     assert "imported" in page.read_text()
 
 
-def test_an_import_that_was_killed_is_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_was_killed_is_finished(tmp_path, monkeypatch):
     file, store = tmp_path / "r.json", ("--store", tmp_path / "s.db")
     file.write_text(json.dumps(document(job(), job(jobname="c", groupid=1))))
     add = Store.add
@@ -267,7 +262,7 @@ def test_an_import_that_was_killed_is_finished(
 
 @pytest.mark.slow
 @NEEDS_FIO
-def test_real_results_with_the_job_file_that_ran(tmp_path: Path) -> None:
+def test_real_results_with_the_job_file_that_ran(tmp_path):
     """The job file tells what the JSON leaves out, such as norandommap."""
     jobs = tmp_path / "j.fio"
     jobs.write_text(
@@ -291,13 +286,11 @@ LAST_NS = 17_112_760_320
 
 
 @pytest.mark.parametrize("version", ["fio-3.1", "fio-3.33-12-gabc", "fio-10.2"])
-def test_newer_ones_are_not(version: str) -> None:
+def test_newer_ones_are_not(version):
     assert imported(document(**{"fio version": version})).records
 
 
-def test_a_latency_that_was_not_measured_is_absent(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_latency_that_was_not_measured_is_absent(tmp_path, store_path):
     """As with gtod_reduce: not 0, in no figure, and never the first."""
     read = direction(1000, **UNMEASURED) | {"lat_ns": UNMEASURED}
     file = tmp_path / "r.json"
@@ -321,14 +314,12 @@ def test_a_latency_that_was_not_measured_is_absent(
     ],
     ids=["disable_clat", "disable_lat", "before N was written"],
 )  # fmt: skip
-def test_of_two_latencies_the_measured_one_counts(
-    changes: dict[str, Any], mean_ns: float | None
-) -> None:
+def test_of_two_latencies_the_measured_one_counts(changes, mean_ns):
     session = imported(document(job(read=direction(1000) | changes)))
     assert value(session, Metric(name="mean"))[0] == mean_ns
 
 
-def test_a_part_that_was_not_measured_makes_the_whole_unknown() -> None:
+def test_a_part_that_was_not_measured_makes_the_whole_unknown():
     """One of two threads, and one of two directions."""
     unmeasured = direction(1000, **UNMEASURED)
     threads = imported(document(job(), job(read=unmeasured)))
@@ -340,9 +331,7 @@ def test_a_part_that_was_not_measured_makes_the_whole_unknown() -> None:
 
 
 @pytest.mark.parametrize("bins", [{}, {"90112": 400, str(LAST_NS): 600}])
-def test_a_saturated_percentile_is_a_bound(
-    bins: dict[str, int], tmp_path: Path, store_path: Path
-) -> None:
+def test_a_saturated_percentile_is_a_bound(bins, tmp_path, store_path):
     """Summary or histogram: no figure, the bound as its reason, and a verdict of it."""
     percentile = {"50.000000": 90_112, "99.000000": LAST_NS}
     largest = {"max": 94_396_000_000, "mean": 41e9}
@@ -361,14 +350,14 @@ def test_a_saturated_percentile_is_a_bound(
     assert "17.1 s p99" not in shown
 
 
-def test_a_percentile_in_the_last_bucket_is_none_where_nothing_is_beyond_it() -> None:
+def test_a_percentile_in_the_last_bucket_is_none_where_nothing_is_beyond_it():
     percentile = {"99.000000": LAST_NS}
     read = direction(1000, percentile=percentile, max=LAST_NS + 9)
     session = imported(document(job(read=read)))
     assert value(session, Metric(name="p99"))[0] == LAST_NS
 
 
-def test_a_client_has_the_jobs_of_its_servers_and_not_their_sum() -> None:
+def test_a_client_has_the_jobs_of_its_servers_and_not_their_sum():
     one = document(client_stats=[job(jobname="a"), job(jobname="b"), job(jobname="All clients")])  # fmt: skip
     del one["jobs"]
     session = imported(one, around='<h1> {"hostname": "h1"}\n')
@@ -381,9 +370,7 @@ def test_a_client_has_the_jobs_of_its_servers_and_not_their_sum() -> None:
 @pytest.mark.parametrize(
     "prefix", ["", "2026-11-27T10:00:00.123Z ", "fio_1  | ", "[10:00:01] ", "   12: "]
 )
-def test_what_a_log_has_before_each_line_is_left_out(
-    prefix: str, indent: int | None
-) -> None:
+def test_what_a_log_has_before_each_line_is_left_out(prefix, indent):
     text = json.dumps(document(), indent=1).replace("\n", f"\n{prefix}")
     half = document(job(read=direction(400, bins={"80384": 400}) | {"runtime": 1000}))
     listed = json.dumps([half, document()], indent=indent)

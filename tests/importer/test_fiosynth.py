@@ -29,7 +29,7 @@ def imported(folder: Path, suite: dict[str, Any], **variables: str) -> ImportedP
     return import_plan(source, "fiosynth", variables)
 
 
-def test_a_suite_is_a_plan(tmp_path: Path) -> None:
+def test_a_suite_is_a_plan(tmp_path):
     made = imported(tmp_path, SUITE)
     assert made.plan, made.found[-1].render()
     assert "write sequential 1MiB, qd 8, 2 passes" in made.text
@@ -47,25 +47,25 @@ def test_a_suite_is_a_plan(tmp_path: Path) -> None:
     assert [test.title for test in made.plan.tests] == ["warm", "L1"]
 
 
-def test_a_target_that_nothing_decides_is_told(tmp_path: Path) -> None:
+def test_a_target_that_nothing_decides_is_told(tmp_path):
     made = imported(tmp_path, SUITE)
     assert "# cannot be decided: expect trim.bandwidth >= 5MB/s" in made.text
     assert told(made) == ["no run of this test has trims to measure"]
 
 
-def test_values_grow_with_the_capacity(tmp_path: Path) -> None:
+def test_values_grow_with_the_capacity(tmp_path):
     text = imported(tmp_path, SUITE, CAPACITY_TB="2").text
     assert "qd 20, rate 7_000 iops" in text and "pause 6400us every 32" in text
     fixed = imported(tmp_path, SUITE | {"scale_by_capacity": "N"}, CAPACITY_TB="2").text
     assert "qd 10, rate 3_500 iops" in fixed
 
 
-def test_a_suite_without_preconditions_starts_at_once(tmp_path: Path) -> None:
+def test_a_suite_without_preconditions_starts_at_once(tmp_path):
     text = imported(tmp_path, SUITE | {"precondition_cycles": 0}).text
     assert "precondition" not in text and "after" not in text
 
 
-def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+def test_equal_names_are_told_apart(tmp_path):
     twice = imported(tmp_path, SUITE | {"def": SUITE["def"] * 2})
     assert twice.plan and [test.title for test in twice.plan.tests][1:] == [
         "L1",
@@ -81,7 +81,7 @@ def test_equal_names_are_told_apart(tmp_path: Path) -> None:
         ('{"def": [{"template": "none.fio"}]}', "no workload of the suite can be said"),
     ],
 )
-def test_what_is_no_suite(tmp_path: Path, suite: str, message: str) -> None:
+def test_what_is_no_suite(tmp_path, suite, message):
     with pytest.raises(ImportFault, match=message):
         import_plan(Source(str(tmp_path / "s"), suite), "fiosynth", {})
 
@@ -89,13 +89,13 @@ def test_what_is_no_suite(tmp_path: Path, suite: str, message: str) -> None:
 @pytest.mark.parametrize(
     "key", ["description", "devices_in_global", "precondition_first_cycle_only"]
 )
-def test_a_key_of_its_own_suites_is_no_loss(key: str, tmp_path: Path) -> None:
+def test_a_key_of_its_own_suites_is_no_loss(key, tmp_path):
     plain, made = (imported(tmp_path, {**SUITE, **more}) for more in ({}, {key: "N"}))
     assert told(made) == told(plain)
 
 
 @pytest.mark.parametrize("kind", ["suite", "workload", "targets"])
-def test_a_key_that_nobody_knows_is_told(tmp_path: Path, kind: str) -> None:
+def test_a_key_that_nobody_knows_is_told(tmp_path, kind):
     suite = json.loads(json.dumps(SUITE))
     entry = suite["def"][0]
     place = {"suite": suite, "workload": entry, "targets": entry["targets"]}[kind]
@@ -103,7 +103,7 @@ def test_a_key_that_nobody_knows_is_told(tmp_path: Path, kind: str) -> None:
     assert f"'invented' of a {kind} is left out" in told(imported(tmp_path, suite))[0]
 
 
-def test_a_throughput_by_the_capacity_is_told(tmp_path: Path) -> None:
+def test_a_throughput_by_the_capacity_is_told(tmp_path):
     suite = json.loads(json.dumps(SUITE))
     scaled = suite["def"][0]["targets"]["throughput"]
     for value, number in ((1, 1), (0, 0)):
@@ -148,7 +148,7 @@ def clauses(folder: Path, job: str) -> str:
     )
 
 
-def test_what_a_job_says_of_its_log_is_in_the_plan(tmp_path: Path) -> None:
+def test_what_a_job_says_of_its_log_is_in_the_plan(tmp_path):
     said = {
         "": "replay web_trace, qd 16",
         "replay_time_scale=200\n": "replay web_trace, qd 16, speed 2",
@@ -162,9 +162,7 @@ def test_what_a_job_says_of_its_log_is_in_the_plan(tmp_path: Path) -> None:
     assert {job: clauses(tmp_path, job) for job in said} == said
 
 
-def test_the_trace_is_that_of_the_log_and_replays(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_the_trace_is_that_of_the_log_and_replays(tmp_path, store_path):
     done = job_imported(tmp_path, f"[web]\n{HEAD}[again]\nstonewall\n{HEAD}")
     assert done.code == 0, done.err
     ios = Prepared.open(tmp_path / "new" / "web_trace.iotrace").ios
@@ -187,12 +185,12 @@ def test_the_trace_is_that_of_the_log_and_replays(
         ("replay_skip=write\n", "here only reads are replayed"),
     ],
 )
-def test_what_a_replay_has_not_is_told(job: str, told: str, tmp_path: Path) -> None:
+def test_what_a_replay_has_not_is_told(job, told, tmp_path):
     done = job_imported(tmp_path, f"[web]\n{HEAD}{job}")
     assert done.code == 1 and done.err.count("warning:") == 1 and told in done.err
 
 
-def test_what_is_no_log_leaves_out_its_job_only(tmp_path: Path) -> None:
+def test_what_is_no_log_leaves_out_its_job_only(tmp_path):
     other = f"[b]\n{HEAD}"
     for log, why in (
         ("gone.log", "there is no such file"),
@@ -207,7 +205,7 @@ def test_what_is_no_log_leaves_out_its_job_only(tmp_path: Path) -> None:
             made.unlink()
 
 
-def test_a_log_that_is_broken_further_on_is_one_error(tmp_path: Path) -> None:
+def test_a_log_that_is_broken_further_on_is_one_error(tmp_path):
     done = job_imported(tmp_path, f"[web]\n{HEAD}".replace("web.log", "cut.log"))
     (tmp_path / "cut.log").write_text(f"{LOG}9000 /dev/x re")
     done = job_imported(tmp_path, f"[web]\n{HEAD}".replace("web.log", "cut.log"))
@@ -215,13 +213,13 @@ def test_a_log_that_is_broken_further_on_is_one_error(tmp_path: Path) -> None:
     assert "line 7" in done.err and list((tmp_path / "new").iterdir()) == []
 
 
-def test_without_a_file_there_is_no_place_for_a_trace(tmp_path: Path) -> None:
+def test_without_a_file_there_is_no_place_for_a_trace(tmp_path):
     done = job_imported(tmp_path, f"[web]\n{HEAD}", "--set", "a=b")
     assert done.code == 2 and "name the plan with -o FILE" in done.err
     assert {one.name for one in tmp_path.iterdir()} == {"web.log", "job.fio", "new"}
 
 
-def test_in_fios_place_it_is_refused(tmp_path: Path) -> None:
+def test_in_fios_place_it_is_refused(tmp_path):
     (tmp_path / "web.log").write_text(LOG)
     (tmp_path / "job.fio").write_text(f"[web]\n{HEAD}")
     done = ioplan("fio", tmp_path / "job.fio")
@@ -229,7 +227,7 @@ def test_in_fios_place_it_is_refused(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"web.log", "job.fio"}
 
 
-def test_a_trace_that_is_there_stays(tmp_path: Path) -> None:
+def test_a_trace_that_is_there_stays(tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "web_trace.iotrace").write_text("mine")
     done = job_imported(tmp_path, f"[web]\n{HEAD}")

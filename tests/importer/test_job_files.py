@@ -29,9 +29,7 @@ def _fio(words: list[str], folder: Path) -> str:
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.parametrize("name", ["matrix", "streams", "clauses"])
-def test_real_fio_has_the_same_jobs(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_fio_has_the_same_jobs(name, tmp_path, monkeypatch):
     """`--showcmd` prints each job with the options that are in force for it."""
     job = Golden("imports")[f"{name}.fio"].put(tmp_path)
     shown = _fio(["--showcmd", str(job)], tmp_path).split()
@@ -45,7 +43,7 @@ def test_real_fio_has_the_same_jobs(
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["3k-10k", "4k-10k", "16k-4k", "5k-5k"])
-def test_a_range_of_sizes_has_the_shares_of_real_fio(text: str, tmp_path: Path) -> None:
+def test_a_range_of_sizes_has_the_shares_of_real_fio(text, tmp_path):
     ios, words = 20_000, "--name=a --filename=x --ioengine=null --write_iolog=log"
     options = f"rw=randread norandommap size=1g bsrange={text}".split()
     more = [f"--{one}" for one in (*options, f"number_ios={ios}")]
@@ -66,9 +64,7 @@ def test_a_range_of_sizes_has_the_shares_of_real_fio(text: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("every", "alike"), [(16, True), (8, True), (1, True), (3, False)]
 )
-def test_by_completion_real_fio_has_the_groups_of_issued_ios(
-    every: int, alike: bool, tmp_path: Path
-) -> None:
+def test_by_completion_real_fio_has_the_groups_of_issued_ios(every, alike, tmp_path):
     """But for the first one, if no more than a group is outstanding."""
     (tmp_path / "t").write_bytes(b"x" * (1 << 20))
     for counted in ("complete", "issue"):
@@ -144,9 +140,7 @@ BASE = asked("general", "", "")
 
 
 @pytest.mark.parametrize(("kind", "name"), LISTED)
-def test_each_parameter_of_vdbench_is_said_or_told_or_of_no_matter(
-    kind: str, name: str
-) -> None:
+def test_each_parameter_of_vdbench_is_said_or_told_or_of_no_matter(kind, name):
     usual = asked(kind, name, "50") if name == "skew" else BASE
     known = VALUES.get(f"vdbench {kind} {name}", {})
     found = asked(kind, name, known.get("asks", "7"))
@@ -177,9 +171,7 @@ def job(options: str, target: object = "f") -> str:
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.parametrize("options", AMOUNTS)
-def test_as_many_ios_are_done_as_by_fio(
-    options: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_as_many_ios_are_done_as_by_fio(options, tmp_path, store_path):
     file = tmp_path / "f"
     file.write_bytes(bytes(4 * MIB))
     path = tmp_path / "t.fio"
@@ -208,7 +200,7 @@ def test_as_many_ios_are_done_as_by_fio(
 @pytest.mark.parametrize(
     "options", ["rate_iops=2000", "rate=20m\nrate_process=poisson"]
 )
-def test_a_rate_of_several_sizes_is_real_fio_s(options: str, tmp_path: Path) -> None:
+def test_a_rate_of_several_sizes_is_real_fio_s(options, tmp_path):
     """As test_said.py has it. Of a null device, by its own clock: 2,000 and 5,120 times the smallest, while the
     mean is 8.5 times as large."""
     words = "--name=a --filename=x --ioengine=null --rw=randread --bssplit=4k/50:64k/50"
@@ -236,8 +228,8 @@ def test_a_rate_of_several_sizes_is_real_fio_s(options: str, tmp_path: Path) -> 
     ],
 )
 def test_zeros_are_written_where_nothing_else_is_said(
-    options: str, clauses: set[str], zeros: bool, tmp_path: Path
-) -> None:
+    options, clauses, zeros, tmp_path
+):
     """And what is durable does not depend on what is written."""
     more = f"rw=write\nsize=256k\nzero_buffers\nfsync=2\nsync=dsync\n{options}"
     (tmp_path / "t.fio").write_text(job(more))

@@ -12,7 +12,7 @@ from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from imported import imported, streams_of, told
 
-from golden import Check, Golden
+from golden import Golden
 from ioplan.language import Source
 from ioplan_importer import ImportFault, import_plan
 
@@ -21,7 +21,7 @@ HEAD = "[a]\nioengine=libaio\ndirect=1\nfilename=/dev/sdb\nnorandommap\n"
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_what_is_said_is_in_the_plan_or_told(name: str, golden: Check) -> None:
+def test_what_is_said_is_in_the_plan_or_told(name, golden):
     """An option, a word of a definition, or some of several jobs in each case."""
     made = imported(OPTIONS[name].input, name.partition(":")[0])
     assert made.plan
@@ -49,7 +49,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("base", [1024, 1000])
-def test_sizes_are_those_of_fio(base: int) -> None:
+def test_sizes_are_those_of_fio(base):
     """By the rate, which may be of any number of bytes. A base of 1000 swaps units."""
     texts = SIZES if base == 1024 else {"1m": 10**6, "1mib": 1 << 20}
     for text, size_bytes in texts.items():
@@ -65,7 +65,7 @@ def test_sizes_are_those_of_fio(base: int) -> None:
         *("thinktime", "io_size", "startdelay", "fsync"),
     ],
 )
-def test_an_amount_below_zero_is_reported_and_left_out(option: str) -> None:
+def test_an_amount_below_zero_is_reported_and_left_out(option):
     """fio takes -1 as 2^64 - 1."""
     made, plain = (imported(f"{HEAD}rw=randwrite\n{more}") for more in (f"{option}=-1\n", ""))  # fmt: skip
     assert made.plan and plain.plan
@@ -77,14 +77,14 @@ def test_an_amount_below_zero_is_reported_and_left_out(option: str) -> None:
     "name",
     ["time_based", "norandommap", "direct", "buffered", "zero_buffers", "stonewall"],
 )
-def test_a_switch_that_is_no_number_is_left_out(name: str) -> None:
+def test_a_switch_that_is_no_number_is_left_out(name):
     made = imported(f"[a]\nrw=randread\nruntime=1\n{name}=libaio\n")
     errors = [one.message for one in made.found if one.severity == "error"]
     assert errors == [f"{name}: 'libaio' is no number; it is left out"]
     assert made.plan
 
 
-def test_words_of_the_machine_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_of_the_machine_are_divided(monkeypatch):
     """fio hands them to `bc`."""
     monkeypatch.setattr(os, "cpu_count", lambda: 13)
     for text, threads in (("$ncpus/2", 6), ("$ncpus/2*3", 18), ("2*$ncpus", 26)):
@@ -92,12 +92,12 @@ def test_words_of_the_machine_are_divided(monkeypatch: pytest.MonkeyPatch) -> No
         assert f", threads {threads}\n" in made.text
 
 
-def test_a_variable_is_given() -> None:
+def test_a_variable_is_given():
     made = imported(f"{HEAD}rw=randread\nsize=${{SPACE}}g\n", SPACE="2")
     assert "region 0B..2GiB" in made.text and made.is_whole
 
 
-def test_what_was_found_before_a_fault_is_told() -> None:
+def test_what_was_found_before_a_fault_is_told():
     with pytest.raises(ImportFault) as fault:
         imported(f"{HEAD}rw=read\nbs=4000\n")
     assert [one.message for one in fault.value.found] == [
@@ -105,7 +105,7 @@ def test_what_was_found_before_a_fault_is_told() -> None:
     ]
 
 
-def test_a_loss_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_loss_is_told_with_its_place(tmp_path):
     job = tmp_path / "a.fio"
     job.write_text("[a]\nrw=randread\ndirect=1\nbs=4k\nruntime=2\ninvented=3\n")
     done = ioplan("import", job)
@@ -121,9 +121,7 @@ def test_a_loss_is_told_with_its_place(tmp_path: Path) -> None:
         ("include deep.fio\n" * 20, "include more.fio\n" * 20, "each other without end"),
     ],
 )  # fmt: skip
-def test_an_included_file_adds_options(
-    more: str, deep: str, said: str, tmp_path: Path
-) -> None:
+def test_an_included_file_adds_options(more, deep, said, tmp_path):
     (tmp_path / "more.fio").write_text(more)
     (tmp_path / "deep.fio").write_text(deep)
     source = Source(str(tmp_path / "j.fio"), "[j]\nioengine=null\ninclude more.fio\n")
@@ -138,7 +136,7 @@ def test_an_included_file_adds_options(
 @pytest.mark.parametrize(
     "text", ["fsd=f,anchor=/x\nfwd=w,fsd=f\n", "sd=s,lun=/dev/sdb\nrd=r,wd=none\n"]
 )
-def test_a_parameter_file_that_a_plan_cannot_say(text: str) -> None:
+def test_a_parameter_file_that_a_plan_cannot_say(text):
     with pytest.raises(ImportFault, match="can be said as a plan"):
         imported(text, "vdbench")
 
@@ -149,7 +147,7 @@ IMPORTS = Golden("imports")
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _here(tmp_path, monkeypatch) -> None:
     """With the cases as files."""
     monkeypatch.chdir(tmp_path)
     for one in IMPORTS.values():
@@ -158,12 +156,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", IMPORTS)
 @pytest.mark.promise("exit_codes.import", "import.told")
-def test_a_file_as_a_plan(name: str, golden: Check) -> None:
+def test_a_file_as_a_plan(name, golden):
     done = ioplan("import", name)
     golden(IMPORTS, name, {"code": done.code, "plan": done.out, "told": done.err})
 
 
-def test_a_dash_is_standard_output(tmp_path: Path) -> None:
+def test_a_dash_is_standard_output(tmp_path):
     before = {*tmp_path.iterdir()}
     done = ioplan("import", "matrix.fio", "-o", "-")
     assert (done.code, done.out) == (0, IMPORTS["matrix.fio"].expected["plan"])
@@ -172,14 +170,14 @@ def test_a_dash_is_standard_output(tmp_path: Path) -> None:
     assert {*tmp_path.iterdir()} == before
 
 
-def test_a_plan_is_written_and_checks(tmp_path: Path) -> None:
+def test_a_plan_is_written_and_checks(tmp_path):
     plan = tmp_path / "m.ioplan"
     assert ioplan("import", "matrix.fio", "-o", plan).code == 0
     assert ioplan("check", str(plan)).code == 0
     assert ioplan("fmt", "--check", str(plan)).code == 0
 
 
-def test_a_suite_shares_its_workloads(tmp_path: Path) -> None:
+def test_a_suite_shares_its_workloads(tmp_path):
     again = tmp_path / "again.fio"
     again.write_text(IMPORTS["streams.fio"].input.replace("1m\n", "2m\n", 1))
     files = ("streams.fio", "clauses.fio", again)
@@ -197,7 +195,7 @@ def test_a_suite_shares_its_workloads(tmp_path: Path) -> None:
         assert "workload " not in plan.read_text()
 
 
-def test_what_cannot_be_imported(tmp_path: Path) -> None:
+def test_what_cannot_be_imported(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("remember the milk\n")
     done = ioplan("import", str(text))
@@ -217,7 +215,7 @@ def proofs_of(kind: str) -> list[str]:
 
 
 @pytest.fixture
-def without_fio(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_fio(monkeypatch) -> None:
     """The options of both are compared, and no I/Os."""
     monkeypatch.setenv("PATH", "")
 
@@ -230,14 +228,14 @@ def proofs(job: Path) -> list[str]:
 
 @pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize("name", ["matrix", "streams", "staggered"])
-def test_what_imports_whole_is_equal(name: str, tmp_path: Path) -> None:
+def test_what_imports_whole_is_equal(name, tmp_path):
     found = proofs(IMPORTS[f"{name}.fio"].put(tmp_path))
     assert found and all(one.startswith("equal: ") for one in found), found
 
 
 @pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize("name", proofs_of("loss"))
-def test_a_loss_is_a_difference(name: str, tmp_path: Path) -> None:
+def test_a_loss_is_a_difference(name, tmp_path):
     options, differing = PROOFS[name].input, PROOFS[name].expected
     job = tmp_path / "j.fio"
     rw = "" if "rw=" in options else "rw=randread\n"
@@ -249,7 +247,7 @@ def test_a_loss_is_a_difference(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_fio_makes_the_same_ios_of_both(tmp_path: Path) -> None:
+def test_fio_makes_the_same_ios_of_both(tmp_path):
     done = ioplan("import", IMPORTS["clauses.fio"].put(tmp_path), "--prove")
     told = [line for line in done.err.splitlines() if "equal: " in line]
     names = {line.split(": ")[1]: line for line in told}
@@ -262,7 +260,7 @@ def test_fio_makes_the_same_ios_of_both(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @NEEDS_FIO
-def test_a_direction_of_fio_goes_on_from_its_own_last_io(tmp_path: Path) -> None:
+def test_a_direction_of_fio_goes_on_from_its_own_last_io(tmp_path):
     """As `read random` and `write random` define it, on what a plan becomes for fio."""
     plan = plan_file(
         tmp_path,
@@ -284,9 +282,7 @@ def test_a_direction_of_fio_goes_on_from_its_own_last_io(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize("name", proofs_of("flush"))
-def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(
-    name: str, tmp_path: Path
-) -> None:
+def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(name, tmp_path):
     """The import, the proof and `ioplan fio`."""
     job, told = tmp_path / "j.fio", PROOFS[name].expected
     job.write_text(PROOFS[name].input)
@@ -302,9 +298,7 @@ def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(
 
 @pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize("name", proofs_of("files"))
-def test_files_of_several_jobs_are_told_and_refused_by_all(
-    name: str, tmp_path: Path
-) -> None:
+def test_files_of_several_jobs_are_told_and_refused_by_all(name, tmp_path):
     job, files = tmp_path / "j.fio", PROOFS[name].expected
     job.write_text(PROOFS[name].input)
     told = f"on {files} files of its own"

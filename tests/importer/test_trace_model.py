@@ -87,9 +87,7 @@ def traced(draw: Any) -> Ios:
 
 @given(ios=some.composite(traced)())
 @pytest.mark.long
-def test_a_model_of_any_trace_is_a_valid_plan(
-    tmp_path_factory: pytest.TempPathFactory, ios: Ios
-) -> None:
+def test_a_model_of_any_trace_is_a_valid_plan(tmp_path_factory, ios):
     path = tmp_path_factory.mktemp("model") / "a.iotrace"
     write(path, [ios])
     done = ioplan("model", path, "--not-simulated")
@@ -103,13 +101,13 @@ def test_a_model_of_any_trace_is_a_valid_plan(
 @pytest.mark.parametrize(
     ("count", "each_ms"), [(200, 5), (100, 10), (50, 3), (5000, 1)]
 )
-def test_a_short_clock_is_a_clock(count: int, each_ms: int, tmp_path: Path) -> None:
+def test_a_short_clock_is_a_clock(count, each_ms, tmp_path):
     """Of N I/Os there are N - 1 gaps, so that N by the span is a bit too fast."""
     text, streams = modelled(tmp_path, clocked(count, 1000 // each_ms, 0))
     assert {one.rate.arrivals for one in streams if one.rate} == {"fixed"}, text
 
 
-def test_the_parameters_of_a_known_load_are_in_the_plan(tmp_path: Path) -> None:
+def test_the_parameters_of_a_known_load_are_in_the_plan(tmp_path):
     """Random reads for 100 s, then writes by the clock: two phases."""
     first = poisson(1, 50_000, 500)
     second = clocked(200_000, 2_000, int(first["time_ns"][-1]) + SECOND)
@@ -133,7 +131,7 @@ def test_the_parameters_of_a_known_load_are_in_the_plan(tmp_path: Path) -> None:
     assert text.count("flush every 4") == 1
 
 
-def test_shares_of_sequential_io_and_hot_places_are_in_the_plan(tmp_path: Path) -> None:
+def test_shares_of_sequential_io_and_hot_places_are_in_the_plan(tmp_path):
     """Nine of ten random reads in a tenth of the space; each is followed by two."""
     random = np.random.default_rng(3)
     ios = poisson(2, 60_000, 1_000)
@@ -146,13 +144,13 @@ def test_shares_of_sequential_io_and_hot_places_are_in_the_plan(tmp_path: Path) 
     ios["offset"] = (np.repeat(blocks, 3) + np.tile([0, 1, 2], 20_000)) * 4 * KIB
     text, (one,) = modelled(tmp_path, ios)
     assert one.random_percent == pytest.approx(33.3, abs=0.3)
-    spot, _ = one.distribution.spots  # type: ignore[union-attr]
+    spot, _ = one.distribution.spots
     assert spot.io_percent == pytest.approx(90, abs=1)
     assert spot.space_percent == pytest.approx(10, abs=0.2)
     assert distances(text)["places"] < 0.012
 
 
-def test_what_a_model_has_not_is_its_distance(tmp_path: Path) -> None:
+def test_what_a_model_has_not_is_its_distance(tmp_path):
     """Pairs of arrivals at one time: half of the gaps are 0, of gamma's none are."""
 
     def off(ios: Ios) -> dict[str, float]:
@@ -170,7 +168,7 @@ def test_what_a_model_has_not_is_its_distance(tmp_path: Path) -> None:
 def drawn(one: Stream, count: int) -> dict[str, np.ndarray]:
     """What the clauses say, drawn I/O by I/O; places are shares of the space."""
     random = np.random.default_rng(7)
-    spots = one.distribution.spots  # type: ignore[union-attr]
+    spots = one.distribution.spots
     widths, parts = (
         np.array([getattr(spot, name) for spot in spots]) / 100
         for name in ("space_percent", "io_percent")
@@ -198,7 +196,7 @@ def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(found[0] - found[1]).max())
 
 
-def test_the_distance_is_that_of_what_the_clauses_draw(tmp_path: Path) -> None:
+def test_the_distance_is_that_of_what_the_clauses_draw(tmp_path):
     ios = poisson(8, 100_000, 1_000)
     random = np.random.default_rng(9)
     ios["size"] = random.geometric(0.1, 100_000) * 4 * KIB
@@ -218,7 +216,7 @@ def test_the_distance_is_that_of_what_the_clauses_draw(tmp_path: Path) -> None:
         assert found == pytest.approx(said[name], abs=near), name
 
 
-def test_discards_are_a_share(tmp_path: Path) -> None:
+def test_discards_are_a_share(tmp_path):
     ios = poisson(12, 10_000, 1_000)
     ios["kind"][::10], ios["kind"][1::10] = DISCARD, WRITE
     assert (ios["kind"] == READ).sum() == 8_000
@@ -244,7 +242,7 @@ def number(text: str) -> float:
 
 
 @pytest.mark.long
-def test_the_same_load_has_the_same_figures(tmp_path: Path) -> None:
+def test_the_same_load_has_the_same_figures(tmp_path):
     """Rates to chance; and both stand in the plan as they are printed."""
     ios = poisson(1, 2000, 2000, blocks=1 << 14)
     ios["kind"] = np.where(np.random.default_rng(1).random(2000) < 1 / 3, WRITE, 0)
@@ -264,9 +262,7 @@ def test_the_same_load_has_the_same_figures(tmp_path: Path) -> None:
     assert ioplan("check", tmp_path / "a.ioplan").code == 0
 
 
-def test_of_a_long_trace_the_first_part_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_long_trace_the_first_part_is_run(tmp_path, monkeypatch):
     monkeypatch.setattr("ioplan_importer.trace_model.simulated.MOST_IOS", 500)
     write(tmp_path / "a.iotrace", [poisson(1, 2000, 2000, blocks=1 << 14)])
     done = ioplan("model", tmp_path / "a.iotrace")
@@ -274,7 +270,7 @@ def test_of_a_long_trace_the_first_part_is_run(
     assert figures(done.out)
 
 
-def test_a_run_that_fails_is_told_in_its_place(tmp_path: Path) -> None:
+def test_a_run_that_fails_is_told_in_its_place(tmp_path):
     """Blocks smaller than the drive's cannot be replayed; the model is written."""
     ios = poisson(1, 2000, 2000, blocks=1 << 14)
     ios["size"] = 100

@@ -35,7 +35,7 @@ SECRET = "the facts of h2"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory) -> Iterator[SmallLab]:
     """Two hosts with drives and a session each; jobs of ada and bob, who has `prod`."""
     folder = tmp_path_factory.mktemp("lab")
     with small_lab(folder, workers=False) as made:
@@ -407,7 +407,7 @@ UNREADABLE: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("attack", HARMLESS)
 @pytest.mark.promise("labs.rights")
-def test_changes_nothing(lab: SmallLab, attack: str) -> None:
+def test_changes_nothing(lab, attack):
     role, statement = HARMLESS[attack]
     before = content(lab)
     found = raised_or_rows(lab, role, statement)
@@ -417,7 +417,7 @@ def test_changes_nothing(lab: SmallLab, attack: str) -> None:
 
 @pytest.mark.parametrize("attack", UNREADABLE)
 @pytest.mark.promise("labs.rights")
-def test_reads_nothing(lab: SmallLab, attack: str) -> None:
+def test_reads_nothing(lab, attack):
     found = raised_or_rows(lab, *UNREADABLE[attack])
     assert found == [] or isinstance(found, psycopg.errors.InsufficientPrivilege), found
 
@@ -427,7 +427,7 @@ def test_reads_nothing(lab: SmallLab, attack: str) -> None:
     [JOB, submit("20261128-120000-evil", ("h1", "d1")), "DELETE FROM session"],
     ids=["job", "submit", "delete"],
 )
-def test_a_reader_only_reads(lab: SmallLab, statement: str) -> None:
+def test_a_reader_only_reads(lab, statement):
     call(
         lab,
         "ioplan",
@@ -438,9 +438,7 @@ def test_a_reader_only_reads(lab: SmallLab, statement: str) -> None:
     assert isinstance(found, psycopg.errors.InsufficientPrivilege)
 
 
-def test_a_session_is_of_its_host_and_the_host_vouches_for_the_person(
-    lab: SmallLab,
-) -> None:
+def test_a_session_is_of_its_host_and_the_host_vouches_for_the_person(lab):
     """It said `elsewhere` and `eve`."""
     rows = lab.rows("SELECT id, host_name, person, added_by FROM session ORDER BY id")
     assert rows == [
@@ -449,7 +447,7 @@ def test_a_session_is_of_its_host_and_the_host_vouches_for_the_person(
     ]
 
 
-def test_a_lost_job_is_its_hosts_word(lab: SmallLab) -> None:
+def test_a_lost_job_is_its_hosts_word(lab):
     """Another host that knows all of it has a part in it, and vouches for its own."""
     call(lab, "host_h1", offer(**SECOND, person="eve"))
     call(lab, "host_h1", offer(**SECOND, round=2))
@@ -469,7 +467,7 @@ def test_a_lost_job_is_its_hosts_word(lab: SmallLab) -> None:
     assert call(lab, "host_h1", asked) == [(f"{ADAS}-001",)], "of its own that is open"
 
 
-def test_what_has_ended_long_ago_leaves_the_queue(lab: SmallLab) -> None:
+def test_what_has_ended_long_ago_leaves_the_queue(lab):
     ended = f"""UPDATE lab.drive_job SET status = 'ok', ended_at = now() - interval '{{}}'
         WHERE session = '{ADAS}-001';
         UPDATE queue.procrastinate_jobs SET status = 'succeeded'
@@ -482,14 +480,14 @@ def test_what_has_ended_long_ago_leaves_the_queue(lab: SmallLab) -> None:
         assert lab.value(left) == count
 
 
-def test_a_session_of_a_drive_job_is_its_persons(lab: SmallLab) -> None:
+def test_a_session_of_a_drive_job_is_its_persons(lab):
     moment = "2026-11-28T10:00:00Z"
     call(lab, "host_h1", SESSION.format(", person", f"{BOBS}-001", moment, ", 'eve'"))
     rows = lab.rows(f"SELECT person, job FROM session WHERE id = '{BOBS}-001'")
     assert rows == [("bob", BOBS)]
 
 
-def test_facts_under_another_digest_are_those_of_their_own(lab: SmallLab) -> None:
+def test_facts_under_another_digest_are_those_of_their_own(lab):
     (digest,) = lab.rows(f"SELECT digest FROM env WHERE facts LIKE '%{SECRET}%'")[0]
     forged = json.dumps({"hostname": "forged"})
     call(lab, "host_h1", f"INSERT INTO env VALUES ('{'0' * 64}', '{forged}')")
@@ -502,7 +500,7 @@ def test_facts_under_another_digest_are_those_of_their_own(lab: SmallLab) -> Non
 
 
 @pytest.mark.parametrize("model", ["ACME 9100", 'a"b\\c', "Größe ∞", "\U0001f4be\x7f"])
-def test_digests_of_drives_are_those_of_the_hosts(lab: SmallLab, model: str) -> None:
+def test_digests_of_drives_are_those_of_the_hosts(lab, model):
     facts = Drive(model=model, serial="S1", capacity_bytes=5).model_dump(mode="json")
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     row = {"digest": hashlib.sha256(text.encode()).hexdigest(), **facts}
@@ -518,7 +516,7 @@ def test_digests_of_drives_are_those_of_the_hosts(lab: SmallLab, model: str) -> 
     ]
 
 
-def test_one_role_does_not_take_all_connections(lab: SmallLab) -> None:
+def test_one_role_does_not_take_all_connections(lab):
     held = []
     with pytest.raises(psycopg.OperationalError, match="too many connections for role"):
         while len(held) < 30:

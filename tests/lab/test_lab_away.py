@@ -17,7 +17,7 @@ MOST_S = 5.0
 
 
 @pytest.fixture
-def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def silent(tmp_path, monkeypatch) -> Iterator[Path]:
     """The state folder of who has a lab whose server takes connections, and no more."""
     monkeypatch.delenv("IOPLAN_STORE", raising=False)
     for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
@@ -30,7 +30,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("words", [("ls",), ("lab", "drives")])
-def test_it_is_an_error_soon(silent: Path, words: tuple[str, ...]) -> None:
+def test_it_is_an_error_soon(silent, words):
     begun_s = time.monotonic()
     done = ioplan(*words)
     assert time.monotonic() - begun_s < MOST_S
@@ -39,7 +39,7 @@ def test_it_is_an_error_soon(silent: Path, words: tuple[str, ...]) -> None:
     assert len(done.err.splitlines()) < 4, done.err
 
 
-def test_status_says_what_it_knew(silent: Path) -> None:
+def test_status_says_what_it_knew(silent):
     known = {"job": "J1", "stored": 88, "total": 90, "at_s": time.time() - 40}
     (silent / "lab").mkdir(parents=True)
     (silent / "lab" / "last.json").write_text(json.dumps(known))

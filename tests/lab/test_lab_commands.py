@@ -20,7 +20,7 @@ UNMET = 'test "U" {\n  run random 4KiB 100/0 for 1s\n  expect iops > 100_000_000
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory) -> Iterator[SmallLab]:
     with small_lab(tmp_path_factory.mktemp("lab")) as made:
         yield made
 
@@ -31,7 +31,7 @@ def plan(folder: Path, text: str) -> Path:
     return file
 
 
-def run(lab: SmallLab, text: str, on: str, *words: str, person: str = "ada"):  # type: ignore[no-untyped-def]
+def run(lab: SmallLab, text: str, on: str, *words: str, person: str = "ada"):
     file = plan(lab.folder, text)
     call = ("run", file, "--on", on, "--create", "16MiB", *words)
     return getattr(lab, person).ioplan(*call)
@@ -52,7 +52,7 @@ READS = WRITES.replace("0/100", "100/0")
     ids=["one", "two of a host", "writes", "unmet"],
 )
 @pytest.mark.promise("exit_codes.lanes")
-def test_run_on_drives(lab: SmallLab, text: str, on: str, code: int, told: str) -> None:
+def test_run_on_drives(lab, text, on, code, told):
     done = run(lab, text, on)
     assert done.code == code, done
     assert told in done.out
@@ -69,23 +69,19 @@ def test_run_on_drives(lab: SmallLab, text: str, on: str, code: int, told: str) 
         ("drive d1", ("--baseline", "last"), "are for one target of this host"),
     ],
 )
-def test_run_on_is_refused(
-    lab: SmallLab, on: str, words: tuple[str, ...], told: str
-) -> None:
+def test_run_on_is_refused(lab, on, words, told):
     done = run(lab, READS, on, *words)
     assert done.code == 2
     assert told in done.err.replace("\n", " ")
 
 
-def test_a_joined_plan_is_of_one_host(lab: SmallLab) -> None:
+def test_a_joined_plan_is_of_one_host(lab):
     done = run(lab, JOINED, "drive d1")
     assert done.code == 2
     assert "are of several hosts: h1, h2" in done.err.replace("\n", " ")
 
 
-def test_a_drive_that_is_not_writable_is_refused_before_it_is_submitted(
-    lab: SmallLab,
-) -> None:
+def test_a_drive_that_is_not_writable_is_refused_before_it_is_submitted(lab):
     lab.execute("UPDATE lab.drive SET writable = false, reason = 'it is mounted'")
     try:
         done = run(lab, WRITES, "drive d1, host h1")
@@ -96,7 +92,7 @@ def test_a_drive_that_is_not_writable_is_refused_before_it_is_submitted(
 
 
 @pytest.mark.long
-def test_others_wait_for_a_reserved_drive(lab: SmallLab) -> None:
+def test_others_wait_for_a_reserved_drive(lab):
     lab.bob.ok("lab", "reserve", "h1/d2", "--until", "3d", "--why", "firmware")
     assert "bob until" in lab.ada.ok("lab", "drives")
     refused = lab.ada.ioplan("lab", "reserve", "h1/d2", "--until", "1d")
@@ -112,7 +108,7 @@ def test_others_wait_for_a_reserved_drive(lab: SmallLab) -> None:
 
 
 @pytest.mark.long
-def test_a_tag_permits_its_people_alone(lab: SmallLab) -> None:
+def test_a_tag_permits_its_people_alone(lab):
     assert "qual" in lab.root.ok("lab", "reserve", "h2/d2", "--tag", "qual")
     lab.execute("INSERT INTO lab.permission VALUES ('qual', 'bob')")
     done = run(lab, READS, "tag qual")
@@ -123,7 +119,7 @@ def test_a_tag_permits_its_people_alone(lab: SmallLab) -> None:
 
 
 @pytest.mark.long
-def test_nothing_is_started_out_of_service(lab: SmallLab) -> None:
+def test_nothing_is_started_out_of_service(lab):
     words = ("lab", "reserve", "h2/d2", "--out-of-service", "media errors")
     assert lab.ada.ioplan(*words).code == 2
     lab.root.ok(*words)
@@ -132,7 +128,7 @@ def test_nothing_is_started_out_of_service(lab: SmallLab) -> None:
     assert run(lab, READS, "drive d2, host h2").code == 0
 
 
-def test_a_host_does_nothing_that_it_does_not_know(lab: SmallLab) -> None:
+def test_a_host_does_nothing_that_it_does_not_know(lab):
     """A newer ioplan asks for what this host cannot."""
     lab.execute("ALTER TABLE lab.job DISABLE TRIGGER ALL")
     run(lab, READS, "drive d1, host h1", "--detach")
@@ -160,7 +156,7 @@ OTHER_LAB = """SELECT lab.submit(jsonb_build_object('id', 'ID', 'title', '', 'pl
   FROM lab.job ORDER BY submitted_at DESC LIMIT 1"""
 
 
-def test_a_host_reads_its_own_lab_file_alone(lab: SmallLab) -> None:
+def test_a_host_reads_its_own_lab_file_alone(lab):
     """Which says what may be written, and which programs are run."""
     assert run(lab, READS, "drive d1, host h1").code == 0
     id = "20200101-000000-other"
@@ -169,7 +165,7 @@ def test_a_host_reads_its_own_lab_file_alone(lab: SmallLab) -> None:
 
 
 @pytest.mark.long
-def test_status_of_jobs(lab: SmallLab) -> None:
+def test_status_of_jobs(lab):
     job = lab.submit()
     lab.wait(lambda: lab.all_stored(job))
     assert lab.ada.ok("lab", "status", "last") == lab.ada.ok("lab", "status", job[:20])
@@ -182,14 +178,14 @@ def test_status_of_jobs(lab: SmallLab) -> None:
     each_once(lab, job, 8)
 
 
-def test_init_again_changes_nothing(lab: SmallLab) -> None:
+def test_init_again_changes_nothing(lab):
     query = "SELECT count(*) FROM pg_policies"
     before = lab.value(query), lab.value("SELECT count(*) FROM lab.member")
     lab.owner.ok("lab", "init", lab.postgres.address, "--host", "h1")
     assert before == (lab.value(query), lab.value("SELECT count(*) FROM lab.member"))
 
 
-def test_hearts_of_workers_beat(lab: SmallLab) -> None:
+def test_hearts_of_workers_beat(lab):
     """Else their jobs are taken for those of the dead."""
     latest = lab.value(
         "SELECT max(last_heartbeat)::text FROM queue.procrastinate_workers"
@@ -199,7 +195,7 @@ def test_hearts_of_workers_beat(lab: SmallLab) -> None:
     lab.wait(lambda: lab.value(query) == 2, 30)
 
 
-def test_a_second_worker_of_a_host_is_refused(lab: SmallLab) -> None:
+def test_a_second_worker_of_a_host_is_refused(lab):
     done = lab.hosts["h1"].ioplan("lab", "worker")
     assert done.code == 2
     assert "a worker of this host is at work" in done.err
@@ -217,7 +213,7 @@ def test_a_second_worker_of_a_host_is_refused(lab: SmallLab) -> None:
         ("model < x", "model needs a text"),
     ],
 )
-def test_what_is_no_selection(text: str, told: str) -> None:
+def test_what_is_no_selection(text, told):
     with pytest.raises(UsageError) as error:
         selection(text)
     assert told in str(error.value)
@@ -239,7 +235,7 @@ DRIVE = {
         "tag:qual, group all, host h*",
     ],
 )
-def test_a_selection_takes_a_drive(text: str) -> None:
+def test_a_selection_takes_a_drive(text):
     assert selection(text).chosen([DRIVE], {}) == [DRIVE]
     with pytest.raises(UsageError):
         selection(text).chosen([DRIVE], {"h1/d1": "it is out of service"})

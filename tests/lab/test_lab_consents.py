@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,8 +30,8 @@ ROWS = [
 
 @pytest.mark.promise("labs.consent_list")
 def test_a_list_is_signed_and_shown_and_permits_the_drives_that_a_job_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     public = succeed("lab", "consent", "key", "--name", "ada").out
     lab, listed, signed = (tmp_path / name for name in ("lab.toml", "d.json", "c.json"))

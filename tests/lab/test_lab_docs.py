@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from command import program
@@ -42,13 +41,13 @@ def ours(line: str) -> list[str]:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[SmallLab]:
+def lab(tmp_path) -> Iterator[SmallLab]:
     with small_lab(tmp_path / "lab") as made:
         made.execute(DRIVES)
         yield made
 
 
-def test_each_line_works(lab: SmallLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_line_works(lab, monkeypatch):
     """By an admin, on simulated drives of other names; a job is the last one."""
     monkeypatch.chdir(lab.folder)
     lab.plan()
@@ -65,9 +64,7 @@ def is_consent(words: list[str]) -> bool:
     return " ".join(words).startswith(CONSENTS)
 
 
-def test_a_job_of_slurm_sends_its_results_and_goes_on_after_a_requeue(
-    lab: SmallLab, tmp_path: Path
-) -> None:
+def test_a_job_of_slurm_sends_its_results_and_goes_on_after_a_requeue(lab, tmp_path):
     """`srun` is played; the role is that of a host."""
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -17,7 +17,7 @@ pytestmark = [*NEEDS_POSTGRES, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory) -> Iterator[SmallLab]:
     with small_lab(tmp_path_factory.mktemp("lab"), backend="io_uring") as made:
         yield made
 
@@ -32,7 +32,7 @@ HERE = [
 
 @pytest.mark.parametrize("name", HERE)
 @pytest.mark.promise("labs.faults")
-def test_each_cell_is_stored_once(lab: SmallLab, name: str) -> None:
+def test_each_cell_is_stored_once(lab, name):
     row = tried(lab, FAULTS[name], 120)
     assert row.away or not name.endswith("6 s"), row
     print(f"{name}: {row}")
@@ -40,7 +40,7 @@ def test_each_cell_is_stored_once(lab: SmallLab, name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("exit_codes.lanes")
-def test_killed_again_and_again_it_is_given_up_and_resumed(lab: SmallLab) -> None:
+def test_killed_again_and_again_it_is_given_up_and_resumed(lab):
     job = lab.submit("3s")
     lab.wait(lambda: (kill_all(lab), lab.statuses(job) == {"died"})[1])
     done = lab.ada.ioplan("lab", "status", job)
@@ -60,7 +60,7 @@ DELETE FROM lab.job WHERE id = 'JOB'"""
 
 
 @pytest.mark.long
-def test_what_a_restored_database_has_lost_comes_back(lab: SmallLab) -> None:
+def test_what_a_restored_database_has_lost_comes_back(lab):
     """A backup of before the job: its hosts have it, and say in whose name."""
     job = lab.submit("1s")
     queued = f"""SELECT count(*) FROM queue.procrastinate_jobs
@@ -78,7 +78,7 @@ def test_what_a_restored_database_has_lost_comes_back(lab: SmallLab) -> None:
 
 
 @pytest.mark.long
-def test_a_job_that_a_host_has_begun_itself_is_shown(lab: SmallLab) -> None:
+def test_a_job_that_a_host_has_begun_itself_is_shown(lab):
     """Its drives are busy for everybody, and its records have the host's clock."""
     words = ("run", lab.plan("5s"), "--target", "d1", "--target", "d2")
     out = lab.hosts["h1"].ok(*words, "--create", "16MiB", "--detach")
@@ -95,7 +95,7 @@ def test_a_job_that_a_host_has_begun_itself_is_shown(lab: SmallLab) -> None:
 
 
 @pytest.mark.long
-def test_a_forged_notification_only_wakes_a_worker(lab: SmallLab) -> None:
+def test_a_forged_notification_only_wakes_a_worker(lab):
     """Any role may NOTIFY; Procrastinate would abort the job, and end at no JSON."""
     job = lab.submit("2s")
     lab.wait(lambda: lab.statuses(job) == {"running"})
@@ -120,7 +120,7 @@ def kill_all(lab: SmallLab) -> None:
 
 
 @pytest.mark.promise("exit_codes.lanes")
-def test_cancelled_by_its_person(lab: SmallLab) -> None:
+def test_cancelled_by_its_person(lab):
     job = lab.submit("20s")
     lab.wait(lambda: lab.statuses(job) == {"running"})
     refused = lab.bob.ioplan("lab", "cancel", job)
@@ -133,7 +133,7 @@ def test_cancelled_by_its_person(lab: SmallLab) -> None:
 
 
 @pytest.mark.long
-def test_drives_of_one_run_are_one_drive_job(lab: SmallLab) -> None:
+def test_drives_of_one_run_are_one_drive_job(lab):
     """It waits for another's use of any of them."""
     other = lab.submit("2s", on="drive d2, host h1")
     plan = lab.folder / "joined.ioplan"
@@ -150,9 +150,7 @@ def test_drives_of_one_run_are_one_drive_job(lab: SmallLab) -> None:
     assert [row[0] for row in lab.rows(order)] == [other, job]
 
 
-def test_a_plain_run_of_a_host_makes_its_drive_busy_and_can_be_cancelled(
-    lab: SmallLab,
-) -> None:
+def test_a_plain_run_of_a_host_makes_its_drive_busy_and_can_be_cancelled(lab):
     words = ["run", str(lab.plan("20s")), "--target", "d2", "--create", "16MiB", "-q"]
     run = subprocess.Popen([*IOPLAN, *words], env=lab.hosts["h1"].env)
     busy = "SELECT busy_session FROM lab.v_drive WHERE host = 'h1' AND name = 'd2'"

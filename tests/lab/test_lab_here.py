@@ -19,7 +19,7 @@ MOST_S = 60.0
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(monkeypatch) -> Iterator[Path]:
     """A short folder, which the server's user may enter."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-here-", dir="/tmp"))
     folder.chmod(0o755)
@@ -34,7 +34,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_lab_is_made_used_stopped_and_started_again(place: Path) -> None:
+def test_a_lab_is_made_used_stopped_and_started_again(place):
     lab = place / "lab.toml"
     lab.write_text('backend = "sim"   # ours\n[targets.a]\npath = "/sim/a"\n')
     lab.chmod(0o600)
@@ -63,7 +63,7 @@ def test_a_lab_is_made_used_stopped_and_started_again(place: Path) -> None:
     assert ioplan("run", plan_file(place, PLAN), *words).code == 0, "by a new worker"
 
 
-def test_other_results_are_left_as_they_are(place: Path) -> None:
+def test_other_results_are_left_as_they_are(place):
     lab = place / "lab.toml"
     lab.write_text('results = "postgresql://db/ioplan"\n')
     lab.chmod(0o600)

@@ -24,7 +24,7 @@ FAIL = "import sys; sys.exit('no such channel')"
 
 
 @pytest.fixture
-def root(tmp_path: Path, store_path: Path) -> Path:
+def root(tmp_path, store_path) -> Path:
     """Two drive jobs of this host that have ended."""
     lab = tmp_path / "lab.toml"
     lab.write_text(LAB)
@@ -51,7 +51,7 @@ def again(folder: JobFolder) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_has_the_job_on_its_input_once(root: Path, tmp_path: Path) -> None:
+def test_a_command_has_the_job_on_its_input_once(root, tmp_path):
     file = tmp_path / "told"
     for _ in range(2):  # the second is a worker after a kill
         folders = tell_all(root, sys.executable, "-c", KEEP, str(file))
@@ -82,9 +82,7 @@ def test_a_command_has_the_job_on_its_input_once(root: Path, tmp_path: Path) -> 
     ],
     ids=["fails", "hangs", "not there", "away"],
 )
-def test_a_failure_is_shown_and_ends_nothing(
-    root: Path, hook: tuple[str, ...], why: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_is_shown_and_ends_nothing(root, hook, why, capfd):
     for folder in tell_all(root, *hook, most_s=0.5):
         assert folder.state().status == "ok"
     assert capfd.readouterr().err.count("hook: ") == 2
@@ -114,13 +112,13 @@ def posted() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.slow
-def test_an_address_gets_it_posted(root: Path, posted: tuple[str, list[str]]) -> None:
+def test_an_address_gets_it_posted(root, posted):
     address, got = posted
     tell_all(root, address)
     assert sorted(json.loads(one)["drives"] for one in got) == [["a"], ["b"]]
 
 
-def test_a_hook_is_words_or_an_address(tmp_path: Path) -> None:
+def test_a_hook_is_words_or_an_address(tmp_path):
     lab = tmp_path / "lab.toml"
     for said, words in (
         ('["logger", "-t", "ioplan"]', ("logger", "-t", "ioplan")),

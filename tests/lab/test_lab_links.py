@@ -15,13 +15,13 @@ pytestmark = [*NEEDS_NETNS, *NEEDS_POSTGRES, pytest.mark.timeout(900), pytest.ma
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory) -> Iterator[SmallLab]:
     folder = tmp_path_factory.mktemp("lab")
     with small_lab(folder, "io_uring", linked=True, disks=True, clock=True) as made:
         yield made
 
 
-def test_what_status_says_of_a_host_whose_link_is_cut(lab: SmallLab) -> None:
+def test_what_status_says_of_a_host_whose_link_is_cut(lab):
     """The total does not shrink, and what was last seen is said to be that; a job that
     is submitted meanwhile begins when the host is back."""
     assert lab.links
@@ -50,5 +50,5 @@ HERE = [name for name, fault in FAULTS.items() if fault.needs and "5 min" not in
 
 @pytest.mark.parametrize("name", HERE)
 @pytest.mark.promise("labs.faults")
-def test_each_cell_is_stored_once(lab: SmallLab, name: str) -> None:
+def test_each_cell_is_stored_once(lab, name):
     print(f"{name}: {tried(lab, FAULTS[name], 180)}")

@@ -33,7 +33,7 @@ SLOW = SIM.replace("for 200ms", ", rate 2_000 iops for 1s")
 
 
 @pytest.fixture(autouse=True)
-def _own_store(store_path: Path) -> None:
+def _own_store(store_path) -> None:
     """Drive jobs are beside it."""
 
 
@@ -100,7 +100,7 @@ FAR_OFF = HostClock(
 """As a worker of this host has measured it."""
 
 
-def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) -> None:
+def test_each_target_has_a_session_of_its_own(tmp_path, store_path):
     root = drive_jobs_root(store_path)
     root.mkdir(mode=0o700)
     (root / "clock.json").write_text(FAR_OFF.model_dump_json())
@@ -131,7 +131,7 @@ def test_each_target_has_a_session_of_its_own(tmp_path: Path, store_path: Path) 
     assert all(len(line) <= 80 for line in said.splitlines())
 
 
-def test_what_a_plan_uses_goes_with_it(tmp_path: Path, store_path: Path) -> None:
+def test_what_a_plan_uses_goes_with_it(tmp_path, store_path):
     (tmp_path / "lib").mkdir()
     plan_file(tmp_path / "lib", "workload w = random 4KiB 100/0, qd 2", "w.ioplan")
     plan = plan_file(tmp_path, 'use "lib/w.ioplan"\ntest "T" { run w for 200ms }')
@@ -146,7 +146,7 @@ def test_what_a_plan_uses_goes_with_it(tmp_path: Path, store_path: Path) -> None
 
 
 @pytest.mark.promise("exit_codes.lanes")
-def test_the_gravest_drive_job_is_the_exit_code(tmp_path: Path) -> None:
+def test_the_gravest_drive_job_is_the_exit_code(tmp_path):
     lab = lab_file(tmp_path, "a", "b", backend="sim")
     plan = plan_file(tmp_path, SIM.replace("errors == 0", "iops > 100000000"))
     done = run_all(lab, plan)
@@ -163,9 +163,7 @@ def test_the_gravest_drive_job_is_the_exit_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_cancel_ends_the_io_and_resume_goes_on(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_cancel_ends_the_io_and_resume_goes_on(tmp_path, store_path):
     job = begun(lab_file(tmp_path, "a", "b"), plan_file(tmp_path, SLOW))
     wait_for(lambda: runs(store_path))
     done = ioplan("lab", "cancel", job)
@@ -183,12 +181,12 @@ def test_cancel_ends_the_io_and_resume_goes_on(
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_all(tmp_path: Path, store_path: Path) -> None:
+def test_ctrl_c_ends_all(tmp_path, store_path):
     lab = lab_file(tmp_path, "a", "b")
     words = ["run", plan_file(tmp_path, SLOW), "--lab", lab, "--target", "all"]
     command = [sys.executable, "-m", "ioplan.cli", *words, "--create", "16MiB"]
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **how) as client:  # type: ignore[call-overload]
+    with subprocess.Popen(command, **how) as client:
         wait_for(lambda: runs(store_path))
         client.send_signal(signal.SIGINT)
         out, err = client.communicate(timeout=60)
@@ -198,7 +196,7 @@ def test_ctrl_c_ends_all(tmp_path: Path, store_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_killed_drive_job_is_begun_again(tmp_path: Path, store_path: Path) -> None:
+def test_a_killed_drive_job_is_begun_again(tmp_path, store_path):
     job = begun(lab_file(tmp_path, "a"), plan_file(tmp_path, SLOW))
     (folder,) = folders(store_path)
     wait_for(lambda: runs(store_path))
@@ -211,7 +209,7 @@ def test_a_killed_drive_job_is_begun_again(tmp_path: Path, store_path: Path) -> 
     assert len(found) == 3 and set(found.values()) == {1}
 
 
-def test_another_store_has_all_of_a_job(tmp_path: Path, store_path: Path) -> None:
+def test_another_store_has_all_of_a_job(tmp_path, store_path):
     other = tmp_path / "other/results.db"
     lab = lab_file(tmp_path, "a", "b", backend="sim")
     done = run_all(lab, plan_file(tmp_path, SIM), "--store", other)
@@ -223,7 +221,7 @@ def test_another_store_has_all_of_a_job(tmp_path: Path, store_path: Path) -> Non
     assert "no job 'last' of this host" in ioplan("lab", "status").err
 
 
-def test_what_is_refused(tmp_path: Path, store_path: Path) -> None:
+def test_what_is_refused(tmp_path, store_path):
     lab, plan = lab_file(tmp_path, "a", backend="sim"), plan_file(tmp_path, SIM)
     assert "for one target" in run_all(lab, plan, "--json").err
     words = ("run", plan, "--lab", lab, "--target", "b", "--detach")
@@ -240,9 +238,7 @@ def test_what_is_refused(tmp_path: Path, store_path: Path) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("data", [False, True], ids=["unnamed", "with data"])
-def test_no_file_is_written_before_each_may_be(
-    data: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_file_is_written_before_each_may_be(data, tmp_path, monkeypatch):
     """The guard of a single run asks for all first; a name may be a path from here."""
     monkeypatch.chdir(tmp_path)
     lab = lab_file(tmp_path, "a", "b")
@@ -266,9 +262,7 @@ def test_no_file_is_written_before_each_may_be(
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("lock", ["", "shelf"])
-def test_a_drive_is_never_used_by_two(
-    lock: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_drive_is_never_used_by_two(lock, tmp_path, store_path):
     """Two jobs on one target, and two targets with one lock, take turns."""
     lab = lab_file(tmp_path, *("ab" if lock else "a"), lock=lock)
     plan = plan_file(tmp_path, SIM)
@@ -281,9 +275,7 @@ def test_a_drive_is_never_used_by_two(
 
 @pytest.mark.long
 @needs_root
-def test_a_job_that_another_user_may_change_is_not_believed(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_job_that_another_user_may_change_is_not_believed(tmp_path, store_path):
     """Where a store lies in a folder of many: a job says what is overwritten."""
     lab, plan = lab_file(tmp_path, "a", backend="sim"), plan_file(tmp_path, SIM)
     root = drive_jobs_root(store_path)

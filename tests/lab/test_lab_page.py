@@ -68,7 +68,7 @@ def cpu_of(pid: int) -> float:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+def page(tmp_path_factory) -> Iterator[PageServer]:
     with small_lab(tmp_path_factory.mktemp("lab"), workers=False) as lab:
         lab.execute(FILL)
         made = PageServer(lab)
@@ -80,7 +80,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
 
 
 @pytest.mark.parametrize("path", [*PAGES, *SEARCHES, "/now.json"])
-def test_a_page_costs_little_in_a_large_lab(page: PageServer, path: str) -> None:
+def test_a_page_costs_little_in_a_large_lab(page, path):
     page.get(path)
     before_s, times = cpu_s(page), 10
     for _ in range(times):
@@ -92,7 +92,7 @@ def test_a_page_costs_little_in_a_large_lab(page: PageServer, path: str) -> None
     assert len(text) < (MOST_JSON_BYTES if path.endswith("json") else MOST_BYTES)
 
 
-def test_pages_are_of_fifty_rows_and_lead_on(page: PageServer) -> None:
+def test_pages_are_of_fifty_rows_and_lead_on(page):
     seen: set[str] = set()
     path = "/?q=many"
     while path:
@@ -106,7 +106,7 @@ def test_pages_are_of_fifty_rows_and_lead_on(page: PageServer) -> None:
     assert len(seen) == RUNNING
 
 
-def test_the_live_json_has_what_the_page_shows(page: PageServer) -> None:
+def test_the_live_json_has_what_the_page_shows(page):
     _, text, _ = page.get("/?q=many&page=2")
     live = re.search(r'data-live="([^"]+)"', text)
     assert live
@@ -117,7 +117,7 @@ def test_the_live_json_has_what_the_page_shows(page: PageServer) -> None:
     }
 
 
-def test_texts_are_escaped_and_nothing_else_is_loaded(page: PageServer) -> None:
+def test_texts_are_escaped_and_nothing_else_is_loaded(page):
     _, text, headers = page.get("/")
     assert "&lt;b&gt;Many&lt;/b&gt;" in text
     assert "<b>" not in text
@@ -131,7 +131,7 @@ def test_texts_are_escaped_and_nothing_else_is_loaded(page: PageServer) -> None:
         *("/report?session=-o&session=x", "/static/x", "/x"),
     ],
 )
-def test_what_is_not_there(page: PageServer, path: str) -> None:
+def test_what_is_not_there(page, path):
     """And no file is written: a session is no option of `ioplan report`."""
     before = set(page.lab.ada.folder.iterdir())
     assert page.get(path)[0] == 404
@@ -139,19 +139,19 @@ def test_what_is_not_there(page: PageServer, path: str) -> None:
 
 
 @pytest.mark.promise("labs.page")
-def test_another_name_is_refused(page: PageServer) -> None:
+def test_another_name_is_refused(page):
     assert page.get("/", Host="evil.example")[0] == 400
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 @pytest.mark.promise("labs.page")
-def test_nothing_is_changed(page: PageServer, method: str) -> None:
+def test_nothing_is_changed(page, method):
     connection = HTTPConnection("127.0.0.1", page.port)
     connection.request(method, "/")
     assert connection.getresponse().status == 405
 
 
-def test_a_malformed_row_hides_no_other(page: PageServer) -> None:
+def test_a_malformed_row_hides_no_other(page):
     page.lab.execute(
         "INSERT INTO session SELECT 'y', plan, plan_file, plan_text, '', 'long ago', "
         "'never', status, backend, target, env, ioplan FROM session LIMIT 1"
@@ -166,9 +166,7 @@ def test_a_malformed_row_hides_no_other(page: PageServer) -> None:
         page.lab.execute("DELETE FROM session WHERE id = 'y'")
 
 
-def test_while_the_database_is_away_the_last_page_says_its_age(
-    page: PageServer,
-) -> None:
+def test_while_the_database_is_away_the_last_page_says_its_age(page):
     page.get("/drives")
     page.lab.postgres.stop()
     try:
@@ -183,7 +181,7 @@ def test_while_the_database_is_away_the_last_page_says_its_age(
     assert page.get("/drives")[2]["age"] == "0"
 
 
-def test_it_is_served_to_this_host_alone(page: PageServer) -> None:
+def test_it_is_served_to_this_host_alone(page):
     done = page.lab.ada.ioplan("lab", "page", "--listen", "0.0.0.0:0")
     assert done.code == 2
     assert "a proxy that signs people in" in done.err

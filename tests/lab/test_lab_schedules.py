@@ -20,7 +20,7 @@ pytestmark = NEEDS_POSTGRES
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory) -> Iterator[SmallLab]:
     with small_lab(tmp_path_factory.mktemp("lab"), workers=False) as made:
         drives = json.dumps([{"name": "d1", "writable": True}])
         made.rows(f"SELECT lab.report_drives('{drives}')", "host_h1")
@@ -43,7 +43,7 @@ def back(lab: SmallLab, name: str, span: str) -> None:
 
 
 @pytest.mark.promise("labs.started_once")
-def test_it_is_started_once_and_by_its_person(lab: SmallLab) -> None:
+def test_it_is_started_once_and_by_its_person(lab):
     add(lab, "often", "* * * * *")
     assert fire(lab) == 0
     back(lab, "often", "2 minutes")
@@ -58,7 +58,7 @@ def test_it_is_started_once_and_by_its_person(lab: SmallLab) -> None:
 
 
 @pytest.mark.parametrize(("missed", "started"), [("skip", 0), ("once", 1)])
-def test_what_was_missed(lab: SmallLab, missed: str, started: int) -> None:
+def test_what_was_missed(lab, missed, started):
     hour = lab.value("SELECT extract(hour FROM now() AT TIME ZONE 'UTC')::int")
     minute = lab.value("SELECT extract(minute FROM now() - interval '20 min')::int")
     hours = f"{hour},{(hour - 1) % 24}"
@@ -78,7 +78,7 @@ def test_what_was_missed(lab: SmallLab, missed: str, started: int) -> None:
             '{1}', '{1}', false, false, '{}'""",
     ],
 )
-def test_nobody_starts_in_anothers_name(lab: SmallLab, attack: str) -> None:
+def test_nobody_starts_in_anothers_name(lab, attack):
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         lab.rows(attack, "person_ada")
 
@@ -91,7 +91,7 @@ CRONS = (
 
 @pytest.mark.parametrize("cron", CRONS)
 @pytest.mark.parametrize("begin", ["2026-03-28", "2026-10-24", "2028-02-27"])
-def test_times_are_those_of_cron(lab: SmallLab, cron: str, begin: str) -> None:
+def test_times_are_those_of_cron(lab, cron, begin):
     """Also where clocks change: a time of the day that occurs twice counts once. Compared
     with cronsim, which is as Debian's cron."""
     zone = ZoneInfo("Europe/Berlin")
@@ -112,6 +112,6 @@ def test_times_are_those_of_cron(lab: SmallLab, cron: str, begin: str) -> None:
 @pytest.mark.parametrize(
     "cron", ["", "* * * *", "60 * * * *", "*/0 * * * *", "5-1 * * * *", "x * * * *"]
 )
-def test_what_is_no_time(cron: str) -> None:
+def test_what_is_no_time(cron):
     with pytest.raises(UsageError):
         cron_fields(cron)

@@ -33,12 +33,12 @@ MS_NS = 1_000_000
 
 
 @pytest.fixture
-def hosts(tmp_path: Path) -> Together:
+def hosts(tmp_path) -> Together:
     return Together(tmp_path)
 
 
 @pytest.fixture
-def simulated(tmp_path: Path) -> Together:
+def simulated(tmp_path) -> Together:
     return Together(tmp_path, "sim")
 
 
@@ -87,7 +87,7 @@ def check_sums(record: RunRecord, detail: RunDetail) -> None:
         assert stream.total.latency.max_ns == max(part.max_ns for part in counts)
 
 
-def test_figures_are_the_sum_of_what_the_hosts_have(simulated: Together) -> None:
+def test_figures_are_the_sum_of_what_the_hosts_have(simulated):
     """Each host has the whole depth; the first one alone prepares the target."""
     done = simulated.run(BOTH.replace("LONG", "2s"), "--json")
     assert done.code == 0, done.err
@@ -111,7 +111,7 @@ TWICE = READ + READ.replace('"R"', '"S"')
 
 
 @pytest.mark.long
-def test_real_figures_and_the_start_are_in_the_record(hosts: Together) -> None:
+def test_real_figures_and_the_start_are_in_the_record(hosts):
     """Also a second time: what is on the target is known to be ioplan's."""
     plan = BOTH.replace("LONG", "500ms").replace("purge", "")
     for _ in range(2):
@@ -132,7 +132,7 @@ def test_real_figures_and_the_start_are_in_the_record(hosts: Together) -> None:
 @pytest.mark.parametrize(
     "pattern", [pytest.param("random", marks=pytest.mark.long), "sequential"]
 )
-def test_hosts_write_other_places(hosts: Together, pattern: str) -> None:
+def test_hosts_write_other_places(hosts, pattern):
     stream = f"{pattern} 64KiB 0/100, qd 1, rate 100 iops, on hosts h1, h2"
     done = hosts.run(f'test "W" {{ run {stream} for 500ms }}')
     assert done.code == 0, done
@@ -157,7 +157,7 @@ exec {engine} "$@" < {folder}/$$
 """
 
 
-def test_a_host_that_is_late_is_seen(tmp_path: Path) -> None:
+def test_a_host_that_is_late_is_seen(tmp_path):
     engine = tmp_path / "engine"
     own = {"engine": engine_path(), "folder": tmp_path, "late_s": LATE_MS / 1000}
     engine.write_text(LATE.format(**own))
@@ -176,7 +176,7 @@ def test_a_host_that_is_late_is_seen(tmp_path: Path) -> None:
 # ---- the end, and how it goes on
 
 
-def test_a_host_that_fails_ends_the_run_on_all(hosts: Together) -> None:
+def test_a_host_that_fails_ends_the_run_on_all(hosts):
     with hosts.begin(READ.replace("LONG", "60s")) as client:
         wait_for(hosts.are_at_work, 30)
         for pid in hosts.engines("h2"):
@@ -191,7 +191,7 @@ def test_a_host_that_fails_ends_the_run_on_all(hosts: Together) -> None:
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_all_and_resume_goes_on(hosts: Together) -> None:
+def test_ctrl_c_ends_all_and_resume_goes_on(hosts):
     with hosts.begin(TWICE.replace("LONG", "2s")) as client:
         wait_for(lambda: len(hosts.records()) == 1 and hosts.are_at_work(), 30)
         client.send_signal(signal.SIGINT)
@@ -204,7 +204,7 @@ def test_ctrl_c_ends_all_and_resume_goes_on(hosts: Together) -> None:
 
 
 @pytest.mark.long
-def test_nobody_goes_on_when_the_coordinator_is_killed(hosts: Together) -> None:
+def test_nobody_goes_on_when_the_coordinator_is_killed(hosts):
     """While it is there, nobody else gets in; then the session can be resumed."""
     with hosts.begin(BOTH.replace("LONG", "8s").replace("purge", "")) as client:
         wait_for(lambda: len(hosts.records()) == 1 and hosts.are_at_work(), 30)
@@ -221,7 +221,7 @@ def test_nobody_goes_on_when_the_coordinator_is_killed(hosts: Together) -> None:
 # ---- what is not done
 
 
-def test_the_hosts_own_lab_file_says_what_may_be_written(hosts: Together) -> None:
+def test_the_hosts_own_lab_file_says_what_may_be_written(hosts):
     """Whatever the coordinator's says; and what it may not be written can be read."""
     own = hosts.folder / "h2" / "lab.toml"
     own.write_text(own.read_text().replace("writable = true", "writable = false"))
@@ -260,9 +260,7 @@ serial = "2"
 
 
 @pytest.mark.parametrize("row", REFUSED)
-def test_what_cannot_be_is_said_first(
-    row: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_is_said_first(row, tmp_path, monkeypatch):
     names, lab, words, message = row
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     if lab:
@@ -272,14 +270,14 @@ def test_what_cannot_be_is_said_first(
     refuse(message, "run", plan_file(tmp_path, plan), *words.split())
 
 
-def test_one_host_alone_does_not_do_what_is_on_several(tmp_path: Path) -> None:
+def test_one_host_alone_does_not_do_what_is_on_several(tmp_path):
     file = plan_file(tmp_path, READ.replace("LONG", "1s"))
     words = ("--backends", "sim,io_uring", "--create", "16MiB", "--target")
     why = "this host alone cannot run streams on h1, h2"
     refuse(why, "crosscheck", file, *words, tmp_path / "t")
 
 
-def test_a_region_that_cannot_be_shared_out_is_refused(simulated: Together) -> None:
+def test_a_region_that_cannot_be_shared_out_is_refused(simulated):
     small = "sequential 64KiB 100/0, region 0%..0.0001%, on hosts h1, h2"
     done = simulated.run(f'test "S" {{ run {small} for 1s }}')
     assert done.code == 2
@@ -302,7 +300,7 @@ CLOCK = '{"schema_version": 1, "what": "clock"}'
 
 
 @pytest.mark.parametrize("row", NOT_TAKING_PART.splitlines(), ids=range(7))
-def test_a_host_that_cannot_take_part(row: str, tmp_path: Path) -> None:
+def test_a_host_that_cannot_take_part(row, tmp_path):
     hosts = Together(tmp_path, "sim")
     kind, does, message = (word.strip() for word in row.split("|"))
     text = hosts.lab.read_text()
@@ -320,7 +318,7 @@ def test_a_host_that_cannot_take_part(row: str, tmp_path: Path) -> None:
     assert [line["kind"] for line in done.of("error")] == [kind]
 
 
-def test_a_participant_says_what_it_does_not_know() -> None:
+def test_a_participant_says_what_it_does_not_know():
     line = '{"schema_version": 1, "what": "dance"}\n'
     done = program(IOPLAN, "participant", "a-session", input=line)
     (answer,) = map(json.loads, done.stdout.splitlines())
@@ -340,7 +338,7 @@ test "No" {
 
 
 @pytest.mark.long
-def test_a_seek_of_several_hosts_has_one_answer(hosts: Together) -> None:
+def test_a_seek_of_several_hosts_has_one_answer(hosts):
     """A probe that is decided ends on both hosts."""
     assert hosts.run(SEEKS).code == 1  # one found nothing
     records = hosts.records()
@@ -353,7 +351,7 @@ def test_a_seek_of_several_hosts_has_one_answer(hosts: Together) -> None:
 
 
 @pytest.fixture(scope="module")
-def by_ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Together]:
+def by_ssh(tmp_path_factory) -> Iterator[Together]:
     """h2's clock is an hour ahead while the flag is there."""
     folder = tmp_path_factory.mktemp("ssh")
     ahead = hour_ahead(folder, folder / "flag")
@@ -380,7 +378,7 @@ def settled(hosts: Together) -> bool:
 
 @by_network
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
-def test_by_ssh_hosts_begin_together(by_ssh: Together, backend: str) -> None:
+def test_by_ssh_hosts_begin_together(by_ssh, backend):
     """Also where the clock of one is an hour ahead; their settings are put back."""
     (flag := by_ssh.folder / "flag").touch()
     try:
@@ -407,7 +405,7 @@ def test_by_ssh_hosts_begin_together(by_ssh: Together, backend: str) -> None:
 @by_network
 @pytest.mark.promise("labs.cut_link")
 @pytest.mark.parametrize("how", ["cut", "silent"])
-def test_no_io_goes_on_behind_a_cut_link(by_ssh: Together, how: str) -> None:
+def test_no_io_goes_on_behind_a_cut_link(by_ssh, how):
     assert by_ssh.links
     with by_ssh.begin(READ.replace("LONG", "60s")) as client:
         wait_for(by_ssh.are_at_work, 30)
@@ -437,9 +435,7 @@ def test_no_io_goes_on_behind_a_cut_link(by_ssh: Together, how: str) -> None:
         ("lab.toml", (str(IOPLAN), "no-such"), "set `program` in [hosts."),
     ],
 )
-def test_ssh_says_why_it_does_not_get_in(
-    by_ssh: Together, file: str, change: tuple[str, str], message: str
-) -> None:
+def test_ssh_says_why_it_does_not_get_in(by_ssh, file, change, message):
     path = by_ssh.folder / file
     before = path.read_text()
     path.write_text(before.replace(*change))

@@ -112,12 +112,10 @@ def additions_of(words: list[str]) -> float:
 )
 @example(["limits"], RUNS[0])
 @example(["formulas"], RUNS[0])
-def test_many_lines_about_many_cells(
-    tmp_path: Path, kinds: list[str], run: str
-) -> None:
+def test_many_lines_about_many_cells(tmp_path, kinds, run):
     check(of_lines(tuple(kinds), run), tmp_path)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_short_text_that_asks_for_very_much(tmp_path: Path, name: str) -> None:
+def test_a_short_text_that_asks_for_very_much(tmp_path, name):
     check(OTHERS[name], tmp_path)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fuzz.survive import shape
-from golden import Check, Golden
+from golden import Golden
 from ioplan import PlanError
 from ioplan.cli.commands.check import format_plans
 from ioplan.language import Source, format_text, installed_plans
@@ -32,12 +31,12 @@ PLANS = {f"look {name}": one.input for name, one in FORMAT.items()} | SHIPPED | 
 
 
 @pytest.mark.parametrize("case", FORMAT)
-def test_a_look(case: str, golden: Check) -> None:
+def test_a_look(case, golden):
     golden(FORMAT, case, format_text(FORMAT[case].input))
 
 
 @pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
-def test_changes_the_look_only(text: str) -> None:
+def test_changes_the_look_only(text):
     written = format_text(text)
     assert format_text(written) == written
     assert shape(written) == shape(text)
@@ -55,11 +54,11 @@ LINES = 'test "T" {\r\n  # c\r\n\r\n\r\n  idle 5s # d\r\n}\r\n'
         (LINES, 'test "T" {\n  # c\n\n  idle   5s  # d\n}\n'),
     ],
 )
-def test_blanks_and_line_ends(text: str, written: str) -> None:
+def test_blanks_and_line_ends(text, written):
     assert format_text(text) == written
 
 
-def test_broken_text_is_not_rewritten() -> None:
+def test_broken_text_is_not_rewritten():
     with pytest.raises(PlanError, match="unexpected"):
         format_text("workload w = random 4KiB 70/30,, qd 4")
     with pytest.raises(PlanError, match=r"mine\.ioplan:1:1"):
@@ -67,7 +66,7 @@ def test_broken_text_is_not_rewritten() -> None:
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=60))
-def test_width(values: list[int]) -> None:
+def test_width(values):
     """Whatever has commas fits."""
     listed = ",".join(map(str, values))
     written = format_text(f'test "T" {{ vary qd in {listed} }}')
@@ -77,7 +76,7 @@ def test_width(values: list[int]) -> None:
 
 @given(st.data())
 @pytest.mark.long
-def test_blanks_mean_nothing(data: st.DataObject) -> None:
+def test_blanks_mean_nothing(data):
     """The same words with other blanks and line ends come out the same."""
     text = data.draw(st.sampled_from([*GOOD.values()]))
     bare = "".join(
@@ -88,7 +87,7 @@ def test_blanks_mean_nothing(data: st.DataObject) -> None:
     assert format_text(spread) == format_text(bare)
 
 
-def test_a_long_comment_stays_on_its_row() -> None:
+def test_a_long_comment_stays_on_its_row():
     """Even if a list could be broken in it: the rest of it would become code."""
     comment = "# " + "why " * 20 + "{ 512B 10%, 1KiB 90% } and more"
     plan = f'{comment}\ntest "T" {{ run random 4KiB 100/0 for 1s }}\n'
@@ -108,7 +107,7 @@ def test_a_long_comment_stays_on_its_row() -> None:
         'test "T" { vary (hot) in hotspots { 1 in 2 } skip when ((qd == 1)) run w }',
     ],
 )
-def test_rare_words(written: str) -> None:
+def test_rare_words(written):
     """What is written in two ways comes out as one, with its words."""
     once = format_text(written)
     assert shape(once) == shape(written)
@@ -121,9 +120,7 @@ class TestDefectiveFormatter:
     TEXT = 'test "T" {  # why\n  run random 4KiB 100/0, qd 8 for 1s\n}\n'
 
     @pytest.fixture(params=["split", "lost", "comment lost", "swapped"])
-    def broken(
-        self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def broken(self, request, monkeypatch) -> None:
         clause = canonical.clause
         faults = {
             "split": ("clause", lambda c: [p.replace("ran", "ran ") for p in clause(c)]),
@@ -136,7 +133,7 @@ class TestDefectiveFormatter:
             monkeypatch.setattr(canonical, *faults[request.param])
 
     @pytest.mark.usefixtures("broken")
-    def test_the_file_is_left_alone(self, tmp_path: Path) -> None:
+    def test_the_file_is_left_alone(self, tmp_path):
         plan = tmp_path / "mine.ioplan"
         plan.write_text(self.TEXT)
         with pytest.raises(WordsChanged, match=r"mine\.ioplan.*so nothing is written"):
@@ -147,7 +144,7 @@ class TestDefectiveFormatter:
 
 
 @given(st.data())
-def test_no_word_may_change(data: st.DataObject) -> None:
+def test_no_word_may_change(data):
     """A text without one of its words, or with a blank in one, says something else."""
     text = data.draw(st.sampled_from([*GOOD.values()]))
     at = data.draw(st.integers(1, len(text) - 1))

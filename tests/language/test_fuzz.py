@@ -31,7 +31,7 @@ some = settings(
 @some
 @given(st.data())
 @pytest.mark.long
-def test_tokens_changed(data: st.DataObject) -> None:
+def test_tokens_changed(data):
     """A real plan with some tokens replaced, dropped, doubled or swapped."""
     tokens = TOKEN.findall(data.draw(st.sampled_from(PLANS)))[:600]
     for _ in range(data.draw(st.integers(1, 6))):
@@ -45,7 +45,7 @@ def test_tokens_changed(data: st.DataObject) -> None:
 @some
 @given(st.data())
 @pytest.mark.long
-def test_characters_changed(data: st.DataObject) -> None:
+def test_characters_changed(data):
     """A real plan with some characters replaced or cut out."""
     text = data.draw(st.sampled_from(PLANS))[:4000]
     for _ in range(data.draw(st.integers(1, 8))):
@@ -57,14 +57,14 @@ def test_characters_changed(data: st.DataObject) -> None:
 
 @some
 @given(st.lists(st.sampled_from(TOKENS), max_size=80), st.sampled_from(["", " "]))
-def test_token_soup(tokens: list[str], between: str) -> None:
+def test_token_soup(tokens, between):
     survives(between.join(tokens))
     survives(f'test "T" {{ {RUN} {between.join(tokens)} }}')
 
 
 @some
 @given(st.binary(max_size=400))
-def test_bytes(data: bytes) -> None:
+def test_bytes(data):
     survives(data.decode("utf-8", "replace"))
     survives(data.decode("latin-1"))
 
@@ -72,7 +72,7 @@ def test_bytes(data: bytes) -> None:
 @pytest.mark.slow
 @some
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_settings(name: str, value: str) -> None:
+def test_settings(name, value):
     plan = f'param x = 5s\ntest "T" {{ {RUN} idle x }}'
     survives(plan, {name: value})
     survives(plan, {"x": value})
@@ -137,7 +137,7 @@ def own_heap() -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
-def test_huge(name: str, own_heap: None) -> None:
+def test_huge(name, own_heap):
     began = time.process_time()
     checked(TEXTS[name])
     between = time.process_time()
@@ -149,7 +149,7 @@ def test_huge(name: str, own_heap: None) -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["range", "axes", "listed", "states", "mistakes"])
-def test_memory(name: str) -> None:
+def test_memory(name):
     tracemalloc.start()
     try:
         checked(TEXTS[name])
@@ -175,10 +175,10 @@ FOUND = {
 
 
 @pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
-def test_found(text: str) -> None:
+def test_found(text):
     """What fuzzing has found."""
     survives(text)
 
 
-def test_found_empty_setting() -> None:
+def test_found_empty_setting():
     survives('param run_time = 5s\ntest "T" { idle run_time }', {"run_time": ""})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -55,19 +53,19 @@ def values_of(vary: str) -> list[str]:
 
 
 @given(st.integers(1, 500), st.integers(1, 50), st.integers(0, 60))
-def test_step_range(first: int, step: int, count: int) -> None:
+def test_step_range(first, step, count):
     last = first + step * count
     shown = [str(n) for n in range(first, last + 1, step)]
     assert values_of(f"vary qd in {first}..{last} step {step}") == shown
 
 
 @given(st.integers(1, 9), st.integers(0, 12))
-def test_doubling_range(first: int, count: int) -> None:
+def test_doubling_range(first, count):
     shown = [str(first << power) for power in range(count + 1)]
     assert values_of(f"vary qd in {first}..{first << count} doubling") == shown
 
 
-def test_ranges_of_fractions_are_exact() -> None:
+def test_ranges_of_fractions_are_exact():
     assert values_of("vary read in 0%..1% step 0.1%")[3:5] == ["0.3%", "0.4%"]
     assert values_of("vary size in 512B..4KiB doubling, 1MiB") == [
         *("512B", "1KiB", "2KiB", "4KiB", "1MiB")
@@ -88,7 +86,7 @@ def test_ranges_of_fractions_are_exact() -> None:
         ("qd < two", "2 4 8"),
     ],
 )
-def test_condition(condition: str, left: str) -> None:
+def test_condition(condition, left):
     body = f"param two = 2 | {RUN} vary qd in 1, 2, 4, 8 skip when {condition}"
     test = plan_of(body).tests[0]
     cells = Matrix(test.axes, test.skip).cells()
@@ -99,17 +97,17 @@ def test_condition(condition: str, left: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*METRICS, "p50", "p99.999", "p0", "p99.999999"])
-def test_metric(name: str) -> None:
+def test_metric(name):
     assert str(parse_metric(name)) == name
 
 
 @pytest.mark.parametrize("text", ["read.p99.9", "reader.iops", "reader.write.max"])
-def test_narrowed_metric(text: str) -> None:
+def test_narrowed_metric(text):
     assert str(parse_metric(text, ("reader",))) == text
 
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
-def test_any_text_is_a_metric_or_an_error(text: str, streams: list[str]) -> None:
+def test_any_text_is_a_metric_or_an_error(text, streams):
     try:
         parse_metric(text, streams)
     except MetricError as error:
@@ -126,21 +124,21 @@ def run_of(plan: CheckedPlan) -> RunTemplate:
     return step
 
 
-def test_setting_reaches_what_depends_on_it() -> None:
+def test_setting_reaches_what_depends_on_it():
     body = "param a = 1s param b = a param c = b | run random 4KiB 100/0 for c"
     for plan, text in ((plan_of(body), "1s"), (plan_of(body, a="2s"), "2s")):
         length = run_of(plan).run
-        assert isinstance(length, Struct) and length.text == text  # type: ignore[attr-defined]
+        assert isinstance(length, Struct) and length.text == text
     both = plan_of(body, c="9s", a="2s")
     assert both.parameters == {"a": "2s", "b": "2s", "c": "9s"}
 
 
-def test_either_rate_may_be_set() -> None:
+def test_either_rate_may_be_set():
     body = "param r = 5 iops | run random 4KiB 100/0, rate r for 1min"
     assert plan_of(body, r="5MiB/s").parameters == {"r": "5MiB/s"}
 
 
-def test_varied_param_is_varied_everywhere() -> None:
+def test_varied_param_is_varied_everywhere():
     """In the step, through another param, and in the workload's definition."""
     body = (
         "param d = 4 param e = d workload w = random 4KiB 100/0, qd e |"
@@ -155,7 +153,7 @@ def test_varied_param_is_varied_everywhere() -> None:
     assert depths == [1, 2]
 
 
-def test_time_scale() -> None:
+def test_time_scale():
     short = f"{RUN} expect p99.99999 < 1ms"
     text = f'test "T" {{ {short} }}'
     for scale, run_ns in ((0.5, 30 * 10**9), (0.01, 6 * 10**8)):
@@ -167,7 +165,7 @@ def test_time_scale() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
-def test_no_time_scale(scale: float) -> None:
+def test_no_time_scale(scale):
     with pytest.raises(ValueError, match="time scale"):
         check(Source("t", f'test "T" {{ {RUN} }}'), time_scale=scale)
 
@@ -217,7 +215,7 @@ test "U" {
 
 @given(st.sets(st.sampled_from(SEEDS), min_size=1))
 @pytest.mark.promise("plans.diagnostics")
-def test_each_seeded_error_is_found_and_no_other(seeds: set[tuple[str, str]]) -> None:
+def test_each_seeded_error_is_found_and_no_other(seeds):
     text = SEEDED
     for right, wrong in seeds:
         assert right in text
@@ -239,20 +237,20 @@ def test_each_seeded_error_is_found_and_no_other(seeds: set[tuple[str, str]]) ->
         "workload w { a = random 4KiB 70/30 foo }",
     ],
 )
-def test_an_error_leaves_the_brace_of_its_block(line: str) -> None:
+def test_an_error_leaves_the_brace_of_its_block(line):
     """What follows is not taken for a part of the block."""
     after = 'test "B" { run random 4KiB for 1s }\ntest "C" { run random bar for 1s }'
     _, found = parse(Source("t.ioplan", f"{line}\n{after}\n"))
     assert len(found) == 2 and "'bar'" in found[1].message, found
 
 
-def test_too_deep() -> None:
+def test_too_deep():
     deep = f'test "T" {{ {"repeat 2 { " * 3000 + RUN + "}" * 3000} }}'
     with pytest.raises(PlanError, match="nested too deeply"):
         check(Source("t", deep))
 
 
-def test_a_hundred_errors_are_enough() -> None:
+def test_a_hundred_errors_are_enough():
     lines = " ".join(["expect nothing > 0"] * 500)
     assert len(errors_of(f"{RUN} {lines}")) == 100
 
@@ -260,14 +258,14 @@ def test_a_hundred_errors_are_enough() -> None:
 # files
 
 
-def test_files(tmp_path: Path) -> None:
+def test_files(tmp_path):
     plan = tmp_path / "plan.ioplan"
     plan.write_bytes(b'\xef\xbb\xbfuse "w.ioplan"\ntest "T" { run w for 1s }\r\n')
     (tmp_path / "w.ioplan").write_text("workload w = random 4KiB 100/0")
     assert check_file(plan).title == "plan"
 
 
-def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
+def test_a_file_that_is_no_plan(tmp_path):
     big, binary = tmp_path / "big.ioplan", tmp_path / "binary.ioplan"
     big.write_bytes(b"#" * ((8 << 20) + 1))
     binary.write_bytes(b"\x7fELF\xff\xff")
@@ -282,7 +280,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
             check_file(path)
 
 
-def test_many_files(tmp_path: Path) -> None:
+def test_many_files(tmp_path):
     for index in range(120):
         use = f'use "f{index + 1}.ioplan" as f\n' if index < 119 else ""
         (tmp_path / f"f{index}.ioplan").write_text(f'{use}test "T" {{ {RUN} }}')
@@ -324,7 +322,7 @@ def plan_with(quantity: str, use: str) -> str:
 @pytest.mark.parametrize(
     ("use", "quantity"), [(use, one) for use, table in WRITTEN.items() for one in table]
 )
-def test_units_go_with_the_numbers(use: str, quantity: str) -> None:
+def test_units_go_with_the_numbers(use, quantity):
     found = checked(plan_with(quantity, use)).parameters
     assert found == {"p": WRITTEN[use][quantity]}
 
@@ -337,7 +335,7 @@ def test_units_go_with_the_numbers(use: str, quantity: str) -> None:
         *("8EiB", "٣", "1e9", "-1", "", "1__", "1.", "9" * 19),
     ],
 )
-def test_what_means_nothing_is_refused(quantity: str) -> None:
+def test_what_means_nothing_is_refused(quantity):
     for use in WRITTEN:
         with pytest.raises(PlanError):
             checked(plan_with(quantity, use))
@@ -351,9 +349,7 @@ FACTORS = {
 
 
 @given(st.decimals(1, 10**6, places=3), st.sampled_from(sorted(FACTORS)))
-def test_a_quantity_is_exact_and_its_text_is_the_same(
-    number: Decimal, unit: str
-) -> None:
+def test_a_quantity_is_exact_and_its_text_is_the_same(number, unit):
     exact = number * FACTORS[unit]
     text = plan_with(f"{number:f}{unit}", AMOUNT)
     if exact != exact.to_integral_value():

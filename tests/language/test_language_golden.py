@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 import ioplan.language
 from fuzz.survive import survives
-from golden import Case, Check, Golden
+from golden import Case, Golden
 from ioplan import PlanError
 from ioplan.language import (
     FULL,
@@ -34,7 +34,7 @@ PROFILE = re.compile(r"^# profile: (.*)$", re.M)
 
 
 @pytest.mark.parametrize("case", LANGUAGE)
-def test_a_plan(case: str, golden: Check, tmp_path: Path) -> None:
+def test_a_plan(case, golden, tmp_path):
     golden(LANGUAGE, case, outcome(LANGUAGE[case], tmp_path))
     survives(LANGUAGE[case].input)
 
@@ -105,7 +105,7 @@ def _said(part: object) -> str:
     return repr(part)
 
 
-def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg]
+def _step(step: StepTemplate, cell: dict) -> list[str]:
     if isinstance(step, IdleTemplate):
         return [repr(step)]
     if not hasattr(step, "workload"):
@@ -160,7 +160,7 @@ def _constants(node: ast.Constant | ast.JoinedStr) -> list[str]:
     return [v.value for v in values if isinstance(v, ast.Constant)]
 
 
-def test_every_message_has_a_golden() -> None:
+def test_every_message_has_a_golden():
     said = "".join(one.expected.get("errors", "") for one in LANGUAGE.values())
     unsaid = [m for m in messages() if m not in said and m not in ELSEWHERE]
     assert not unsaid

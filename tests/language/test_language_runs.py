@@ -128,7 +128,7 @@ def run_on(backend: str, plan: Path, folder: Path, *more: str) -> Done:
 @pytest.mark.parametrize(
     "backend", ["sim", pytest.param("io_uring", marks=pytest.mark.long)]
 )
-def test_each_clause_runs(backend: str, tmp_path: Path) -> None:
+def test_each_clause_runs(backend, tmp_path):
     """All in one session; each is a test, which has its clauses as its title."""
     state = "after ready" if backend == "sim" else ""  # it warns of what is not written
     clauses = [one for one in CLAUSES if backend != "sim" or "after c" not in one]
@@ -147,7 +147,7 @@ def test_each_clause_runs(backend: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("statements", STATEMENTS)
-def test_each_statement_runs(statements: str, backend: str, tmp_path: Path) -> None:
+def test_each_statement_runs(statements, backend, tmp_path):
     plan = plan_file(tmp_path, HEAD + f'test "T" {{ {statements} }}')
     done = run_on(backend, plan, tmp_path)
     # real rounds of 100 ms need not become steady

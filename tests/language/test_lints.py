@@ -47,7 +47,7 @@ WRITE = "run random 4KiB 0/100 for 1s"
         (f'test "T" {{ {READ}, qd 2, rate 4GiB/s }}', [RATE]),
     ],
 )
-def test_a_mistake_is_told_of(text: str, found: list[str], tmp_path: Path) -> None:
+def test_a_mistake_is_told_of(text, found, tmp_path):
     (one,) = warned(tmp_path, text)
     assert one["severity"] == "warning"
     assert [kind for kind in KINDS if f'accept "{kind}"' in one["help"]] == found
@@ -79,12 +79,12 @@ def warned(folder: Path, text: str) -> list[dict[str, str]]:
         f'test "T" {{ {READ}, threads 4, qd 32 each, rate 2_000_000 iops total }}',
     ],
 )
-def test_what_is_right_is_not(text: str, tmp_path: Path) -> None:
+def test_what_is_right_is_not(text, tmp_path):
     assert warned(tmp_path, text) == []
 
 
 @pytest.mark.long
-def test_no_suite_makes_one() -> None:
+def test_no_suite_makes_one():
     for name in (one for one in suite_names() if not one.startswith("std/")):
         path = suite_file(name)
         assert path
@@ -102,9 +102,7 @@ def facts(path: Path) -> TargetFacts:
 
 
 @pytest.mark.parametrize(("percent", "told"), [(0, 0), (1, 0), (5, 1), (40, 1)])
-def test_scattered_holes_are_told_from_5_percent(
-    percent: int, told: int, tmp_path: Path
-) -> None:
+def test_scattered_holes_are_told_from_5_percent(percent, told, tmp_path):
     target, blocks = tmp_path / "target", 2000
     holes = set(range(0, blocks, 100 // percent)) if percent else set()
     with target.open("wb") as file:
@@ -129,8 +127,8 @@ def account(path: Path) -> DriveAccount:
     ],
 )
 def test_how_much_of_a_file_was_never_written_is_said(
-    written_mib: int, region: str, told: str, tmp_path: Path
-) -> None:
+    written_mib, region, told, tmp_path
+):
     target = tmp_path / "target"
     target.write_bytes(os.urandom(written_mib << 20))
     os.truncate(target, 8 << 20)
@@ -141,7 +139,7 @@ def test_how_much_of_a_file_was_never_written_is_said(
     ] * bool(told)
 
 
-def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
+def test_what_is_read_is_looked_at(tmp_path):
     plan = checked(f'test "T" {{ {READ} }}')
     target = tmp_path / "target"
     unknown = DriveAccount.begun(8 << 20)
@@ -168,14 +166,14 @@ def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
         ("/dev/shm/scratch", "file", [CACHE]),
     ],
 )
-def test_a_target_in_memory_is_no_drive(path: str, kind: str, found: list[str]) -> None:
+def test_a_target_in_memory_is_no_drive(path, kind, found):
     one = TargetFacts(path=path, kind=kind, capacity_bytes=1 << 30, block_bytes=512)
     plan = checked(FULL + f'test "T" {{ after full {READ} }}')
     unknown = DriveAccount.begun(1 << 30)
     assert [one.kind for one in lints_on(plan, one, unknown)] == found
 
 
-def test_a_known_capacity_says_what_is_short() -> None:
+def test_a_known_capacity_says_what_is_short():
     text = NEW + 'test "T" { after new run random 4KiB 0/100 for 10GiB }'
     assert [one.kind for one in lints(checked(text), 1 << 40)] == [FRESH]
     assert [one.kind for one in lints(checked(text), 1 << 33)] == [FRESH]
@@ -195,7 +193,7 @@ def test_a_known_capacity_says_what_is_short() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.promise("steady.at_most")
-def test_at_most_that_cannot_suffice_is_an_error(text: str, help: str) -> None:
+def test_at_most_that_cannot_suffice_is_an_error(text, help):
     known = NEW + "precondition filled { purge write sequential 128KiB, 1 pass }\n"
     text = known + text % "until steady iops every 1s, at most"
     with pytest.raises(PlanError) as error:
@@ -206,9 +204,7 @@ def test_at_most_that_cannot_suffice_is_an_error(text: str, help: str) -> None:
     checked(f'accept "fresh state"\n{text}')
 
 
-def test_a_run_warns_before_it_and_in_the_record(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_run_warns_before_it_and_in_the_record(tmp_path, store_path):
     text = f'test "T" {{ {READ.replace("1s", "100ms")} vary qd in 1, 2 }}'
     path = plan_file(tmp_path, text)
     done = ioplan("run", path, "--backend", "sim", "--json")
@@ -279,14 +275,14 @@ def written(help: str) -> str:
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_a_slip_leads_to_the_right_text(slip: str) -> None:
+def test_a_slip_leads_to_the_right_text(slip):
     (one,) = errors(f'test "T" {{ {slip} }}')
     assert written(one.help) in SLIPS[slip] and written(one.help) not in slip
     assert "expected" not in one.message
     assert checked(f'test "T" {{ {SLIPS[slip]} }}').tests
 
 
-def test_a_number_of_rounds_leads_to_repeat_or_to_a_limit() -> None:
+def test_a_number_of_rounds_leads_to_repeat_or_to_a_limit():
     (one,) = errors(f'test "T" {{ {ROUNDS} }}')
     first, second = written(one.help).split(", or: ")
     assert (first, second) == (
@@ -297,14 +293,14 @@ def test_a_number_of_rounds_leads_to_repeat_or_to_a_limit() -> None:
     assert checked(f'test "T" {{ {RUN} for 1min vary qd in 1 {second} }}').tests
 
 
-def test_a_size_for_a_length_leads_to_the_length() -> None:
+def test_a_size_for_a_length_leads_to_the_length():
     found = errors('test "T" { run random 4KiB 70/30, size 10GiB }')
     assert all("for 10GiB" in one.help for one in found)
     assert checked('test "T" { run random 4KiB 70/30 for 10GiB }').tests
 
 
 @pytest.mark.parametrize("slip", [*SLIPS, ROUNDS])
-def test_other_errors_are_told_beside_it(slip: str) -> None:
+def test_other_errors_are_told_beside_it(slip):
     """In the same statement, in the same test, and in others."""
     text = (
         f'test "T" {{ {slip.replace("random 4KiB ", "random 5KB ")} expect nothing < 3 }}\n'
@@ -325,5 +321,5 @@ def test_other_errors_are_told_beside_it(slip: str) -> None:
         "run random 4KiB 70/30 for 1min chart lines iops by qd vary qd in 1, 2",
     ],
 )
-def test_what_is_right_is_no_slip(text: str) -> None:
+def test_what_is_right_is_no_slip(text):
     assert checked(f'test "T" {{ {text} }}').tests

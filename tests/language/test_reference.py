@@ -27,7 +27,7 @@ STATEMENT_TABLE = re.compile(
 AXES = re.compile(r"(?<=a field of the workload,\n`)[^`]*(?=`,)")
 
 
-def test_the_reference_has_every_clause(renew: bool) -> None:
+def test_the_reference_has_every_clause(renew):
     """`pytest --renew` writes the tables and the list of axes."""
     text = REFERENCE.read_text("utf-8")
     rows = "".join(f"{row}\n" for row in reference_rows())
@@ -43,7 +43,7 @@ def test_the_reference_has_every_clause(renew: bool) -> None:
     assert text == wanted
 
 
-def test_every_word_of_the_grammar_has_an_entry() -> None:
+def test_every_word_of_the_grammar_has_an_entry():
     words = {*ITEM_WORDS, *STATEMENT_WORDS, *CLAUSE_WORDS}
     assert words == {*BY_WORD} | {*clause_table.BY_WORD} - {
         "pattern",
@@ -65,18 +65,18 @@ INSIDE = (
 @pytest.mark.parametrize(
     ("text", "around"), [(one.example, text) for table, text in INSIDE for one in table]
 )
-def test_the_grammar_takes_every_template(text: str, around: str) -> None:
+def test_the_grammar_takes_every_template(text, around):
     _, errors = parse(Source("plan.ioplan", around.format(text)))
     assert not errors
 
 
-def test_every_member_of_a_stream_is_some_clauses() -> None:
+def test_every_member_of_a_stream_is_some_clauses():
     """What no clause sets could not be asked for, nor refused in its words."""
     members = {re.split(r"[. ]", path)[0] for path in WORDS}
     assert members == set(Stream.model_fields) - {"name"}
 
 
-def test_every_form_is_a_feature_or_in_one() -> None:
+def test_every_form_is_a_feature_or_in_one():
     """`ioplan backends` answers for all that the language can say."""
     own = {clause.word for clause in CLAUSES if not clause.is_feature}
     hosts = {"on hosts", "on targets"}
@@ -86,7 +86,7 @@ def test_every_form_is_a_feature_or_in_one() -> None:
             assert form in FEATURES
 
 
-def test_a_backend_cannot_speak_a_word_that_no_clause_has() -> None:
+def test_a_backend_cannot_speak_a_word_that_no_clause_has():
     assert speaking(*COMMON, "burst") == {*COMMON, "burst"} <= VOCABULARY
     with pytest.raises(ValueError, match="'zpif', did you mean 'zipf'"):
         speaking(*COMMON, "zpif")

@@ -24,21 +24,19 @@ def put(folder: Path, size: int) -> Path:
 
 def size_of(plan: Path, *more: Path) -> int:
     made = check_file(plan, more=lambda: more)
-    (stream,) = made.tests[0].steps[0].workload.streams  # type: ignore[union-attr]
+    (stream,) = made.tests[0].steps[0].workload.streams
     return int(stream.attributes["read_sizes"][0].size_bytes) >> 10
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Path:
+def plan(tmp_path) -> Path:
     folder = tmp_path / "project/plans"
     folder.mkdir(parents=True)
     (folder / "plan.ioplan").write_text(PLAN)
     return folder / "plan.ioplan"
 
 
-def test_each_place_is_searched_in_its_turn(
-    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_place_is_searched_in_its_turn(plan, tmp_path, monkeypatch):
     lab = put(tmp_path / "lab", 4)
     assert size_of(plan, lab) == 4
     first, second = put(tmp_path / "first", 8), put(tmp_path / "second", 16)
@@ -63,7 +61,7 @@ commit = "{commit}"
 """
 
 
-def test_a_pinned_suite_is_used_as_it_was_taken(plan: Path) -> None:
+def test_a_pinned_suite_is_used_as_it_was_taken(plan):
     project = plan.parent.parent
     (project / "ioplan.toml").touch()
     library = put(project / "suites/mine", 8) / "lib/w.ioplan"
@@ -79,7 +77,7 @@ def test_a_pinned_suite_is_used_as_it_was_taken(plan: Path) -> None:
         check_file(plan)
 
 
-def test_a_project_of_another_user_is_none(plan: Path, tmp_path: Path) -> None:
+def test_a_project_of_another_user_is_none(plan, tmp_path):
     project = put(tmp_path / "project", 32) / "ioplan.toml"
     project.touch()
     assert size_of(plan) == 32
@@ -90,7 +88,7 @@ def test_a_project_of_another_user_is_none(plan: Path, tmp_path: Path) -> None:
         check_file(plan)
 
 
-def test_the_lab_is_asked_last_and_only_where_needed(plan: Path) -> None:
+def test_the_lab_is_asked_last_and_only_where_needed(plan):
     put(plan.parent, 64)
 
     def asked() -> tuple[Path, ...]:
@@ -100,8 +98,8 @@ def test_the_lab_is_asked_last_and_only_where_needed(plan: Path) -> None:
 
 
 def test_a_link_may_lead_to_another_root_and_to_nothing_else(
-    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    plan, tmp_path, monkeypatch
+):
     other = put(tmp_path / "other", 8)
     (plan.parent / "lib").symlink_to(other / "lib")
     with pytest.raises(PlanError) as caught:
@@ -115,7 +113,7 @@ def test_a_link_may_lead_to_another_root_and_to_nothing_else(
     assert size_of(plan) == 8
 
 
-def test_a_file_of_names_is_a_library(tmp_path: Path) -> None:
+def test_a_file_of_names_is_a_library(tmp_path):
     library = tmp_path / "lib.ioplan"
     library.write_text(LIBRARY.format(4))
     assert check_file(library, library=True).tests == ()

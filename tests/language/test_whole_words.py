@@ -90,12 +90,12 @@ def taken_apart(before: str, word: str, behind: str) -> list[Token]:
     return [t for end, t in ends if end > len(before) and IN_WORD.match(text, end)]
 
 
-def test_each_keyword_has_a_place() -> None:
+def test_each_keyword_has_a_place():
     words = {word for one in grammar().terminals for word in words_of(one.name)}
     assert {word for _, word in places()} == words
 
 
-def test_every_place() -> None:
+def test_every_place():
     for before, word in places():
         assert not taken_apart(before, f"{word}s", " 1"), (before, word)
 
@@ -106,15 +106,13 @@ def test_every_place() -> None:
     st.from_regex(r"\.?[A-Za-z0-9_é]{1,3}", fullmatch=True),
     BEHIND,
 )
-def test_a_longer_word_is_no_keyword(
-    place: tuple[str, str], more: str, behind: str
-) -> None:
+def test_a_longer_word_is_no_keyword(place, more, behind):
     before, word = place
     assert not taken_apart(before, word + more, behind)
 
 
 @given(st.sampled_from(["8", "8.5", "4MB/s", "4 KiB/s", "70/30", "2 passes"]), BEHIND)
-def test_a_value_ends_with_its_unit(value: str, behind: str) -> None:
+def test_a_value_ends_with_its_unit(value, behind):
     for more in ("for", "_for", "1_", "é"):
         assert not taken_apart('test "T" { run random', value + more, behind)
 
@@ -125,7 +123,7 @@ PLAN = 'test "T" { run random 4KiB 100/0 § for 1s }'
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def kept(tmp_path, monkeypatch) -> Iterator[Path]:
     """A folder of the grammar's own."""
     place = tmp_path / "grammar.tables"
     monkeypatch.setattr(reader, "KEPT", place)
@@ -141,14 +139,14 @@ def _stop() -> tuple[int, set[str]]:
     return stuck.value.position, stuck.value.accepted
 
 
-def test_what_could_follow_is_told_where_no_word_begins() -> None:
+def test_what_could_follow_is_told_where_no_word_begins():
     position, accepted = _stop()
     assert position == PLAN.index("§")
     assert {"COMMA", "FOR", "RBRACE"} <= accepted and "NAME" not in accepted
 
 
 @pytest.mark.long
-def test_tables_are_made_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_made_once(kept, monkeypatch):
     made = _stop()
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
     monkeypatch.delattr(reader, "_keep")
@@ -157,7 +155,7 @@ def test_tables_are_made_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("cut", [0, 10, 65, 100, -1, None])
-def test_half_of_the_tables_is_made_again(kept: Path, cut: int | None) -> None:
+def test_half_of_the_tables_is_made_again(kept, cut):
     """And a place that cannot be written is no error."""
     made, whole = _stop(), kept.read_bytes()
     kept.unlink()
@@ -171,9 +169,7 @@ def test_half_of_the_tables_is_made_again(kept: Path, cut: int | None) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["WORD_END", "grammar_text", "lark"])
-def test_tables_of_another_grammar_are_made_again(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_tables_of_another_grammar_are_made_again(kept, monkeypatch, name):
     _stop()
     before = kept.read_bytes()
     if name == "WORD_END":

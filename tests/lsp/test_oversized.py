@@ -20,7 +20,7 @@ def framed(**message: object) -> bytes:
 LENGTHS = ("99999999999", "9" * 5000, "-1", "many")
 
 
-def test_a_length_that_no_message_has_gets_an_error() -> None:
+def test_a_length_that_no_message_has_gets_an_error():
     asked: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
     sent = "".join(f"Content-Length: {one}\r\n\r\n" for one in LENGTHS).encode()
     sent += framed(id=1, method="initialize", params=asked)

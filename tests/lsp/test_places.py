@@ -37,7 +37,7 @@ precondition filled { write sequential 128KiB, qd 8, 1 pass }
 TEST = HEAD + 'test "T" {\n  vary qd in 1, 2\n  '
 
 
-def test_items_and_statements_are_offered_where_they_may_stand() -> None:
+def test_items_and_statements_are_offered_where_they_may_stand():
     items = {word.split()[0] for word in offered("")}
     assert items == {
         *("plan", "use", "trace", "param", "profile", "on", "accept", "workload"),
@@ -52,7 +52,7 @@ def test_items_and_statements_are_offered_where_they_may_stand() -> None:
     assert {"purge", "write", "idle", "}"} <= {*inside} and "run" not in inside
 
 
-def test_every_clause_of_the_table_is_offered_behind_a_comma() -> None:
+def test_every_clause_of_the_table_is_offered_behind_a_comma():
     found = offered(TEST + "run random 4KiB 100/0, |")
     heads = {"pattern", "replay", "random share", "mix", "size", "read", "part"}
     heads |= {"as fast as possible", "after completion", "footprint of"}
@@ -69,13 +69,13 @@ def test_every_clause_of_the_table_is_offered_behind_a_comma() -> None:
     assert "sync every" in found and found["qd"].text == "qd 32"
 
 
-def test_a_clause_brings_its_comma_where_it_needs_one() -> None:
+def test_a_clause_brings_its_comma_where_it_needs_one():
     found = offered(TEST + "run random 4KiB 100/0 |")
     assert found["qd"].comma and not found["for"].comma
     assert not offered(TEST + "run random 4KiB 100/0, |")["qd"].comma
 
 
-def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
+def test_what_was_said_or_cannot_stand_is_not_offered():
     assert "pre.filled" not in offered(HEAD + "profile smoke { run_time = |")
     found = offered(TEST + "run random 4KiB 100/0, zipf 1.2, |")
     assert not {"zipf", "pareto", "random", "sequential", "at most"} & {*found}
@@ -130,16 +130,16 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
         ('accept "|', ["unwritten reads", "cache", "rate"]),
     ],
 )  # fmt: skip
-def test_offered(text: str, some: list[str]) -> None:
+def test_offered(text, some):
     assert not {*some} - {*offered(text)}
 
 
-def test_a_value_of_another_kind_is_not_offered() -> None:
+def test_a_value_of_another_kind_is_not_offered():
     assert "run_time" not in offered(TEST + "run random 4KiB, size |")
     assert not {"1min", "4KiB"} & {*offered(TEST + "run random 4KiB, qd |")}
 
 
-def test_a_condition_offers_the_values_of_its_axis_first() -> None:
+def test_a_condition_offers_the_values_of_its_axis_first():
     test = (
         'test "T" { run random 100/0 for 1s vary size in 3KiB, 5KiB..10KiB doubling\n'
     )
@@ -151,15 +151,15 @@ def test_a_condition_offers_the_values_of_its_axis_first() -> None:
     ]
 
 
-def test_names_come_before_they_are_used() -> None:
+def test_names_come_before_they_are_used():
     assert "later" not in offered("param a = |\nparam later = 1s\n")
 
 
-def test_nothing_in_comments() -> None:
+def test_nothing_in_comments():
     assert not offered(TEST + "run random  # four |")
 
 
-def test_a_broken_plan_offers_as_much() -> None:
+def test_a_broken_plan_offers_as_much():
     broken = HEAD.replace("param block = 4KiB", "param block = = 4")
     before = broken + 'test "T" {\n  run what ever this is {\n  vary qd in 1, 2\n  '
     assert {"filled", "pre.steady4k"} <= {*offered(before + "after |")}
@@ -206,12 +206,12 @@ test "Scaling" {
         ("std/pre", ["Initial states for tests", "steady4k"]),
     ],
 )
-def test_hover(word: str, said: list[str]) -> None:
+def test_hover(word, said):
     found = hovered(PLAN.replace(word, f"|{word}", 1))
     assert all(text in found for text in said), found
 
 
-def test_nothing_is_said_of_comments() -> None:
+def test_nothing_is_said_of_comments():
     assert not hovered(PLAN.replace("How long", "|How long"))
 
 
@@ -240,7 +240,7 @@ RUN = 'test "T" {{ run {} }}\n'
         (RUN.format("random 4KiB 100/0 for 1s")[:-3], "}"),
     ],
 )  # fmt: skip
-def test_a_correction(wrong: str, right: str) -> None:
+def test_a_correction(wrong, right):
     if wrong.startswith("random"):
         wrong, right = RUN.format(wrong), RUN.format(right)
     document, _ = written(wrong)
@@ -249,13 +249,13 @@ def test_a_correction(wrong: str, right: str) -> None:
     assert any(one == right or one.rstrip().endswith(right) for one in results), results
 
 
-def test_prose_is_no_correction() -> None:
+def test_prose_is_no_correction():
     wrong = "param a = b\nparam b = 1s\n" + RUN.format("random 4KiB 100/0 for a")
     document, _ = written(wrong)
     assert document.diagnostics and not list(fixes(document, 0, len(wrong)))
 
 
-def test_a_warning_can_be_accepted() -> None:
+def test_a_warning_can_be_accepted():
     text = 'plan "P"\n' + RUN.format("random 4KiB 100/0, rate 2_000_000 iops for 1s")
     document, _ = written(text)
     (fix,) = list(fixes(document, 0, len(text)))
@@ -263,7 +263,7 @@ def test_a_warning_can_be_accepted() -> None:
     assert fix.title.startswith("accept ") and not after.diagnostics
 
 
-def test_layout_touches_the_rows_of_a_range_only() -> None:
+def test_layout_touches_the_rows_of_a_range_only():
     text = "param  a = 1s\n\n" + "param  b = 2s\n"
     document, _ = written(text)
     assert applied(text, formatting(document)) == "param a = 1s\n\nparam b = 2s\n"
@@ -282,7 +282,7 @@ EXAMPLES = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
 @pytest.mark.parametrize(
     "plan", [*[*LANGUAGE][::3], *EXAMPLES[::3]], ids=lambda plan: Path(plan).stem
 )
-def test_every_feature_answers_for_a_plan(plan: str | Path, tmp_path: Path) -> None:
+def test_every_feature_answers_for_a_plan(plan, tmp_path):
     path = plan if isinstance(plan, Path) else LANGUAGE[plan].put(tmp_path, ".ioplan")
     text = path.read_bytes().decode()
     document = Document(path, text)
@@ -306,7 +306,7 @@ def _said(source: Source, path: Path) -> list[str]:
     return []
 
 
-def test_an_error_in_a_file_on_the_screen_is_told_of_that_file(tmp_path: Path) -> None:
+def test_an_error_in_a_file_on_the_screen_is_told_of_that_file(tmp_path):
     library = tmp_path / "lib.ioplan"
     library.write_text("workload w = random 4KiB 100/0\n")
     files = Workspace()
@@ -319,14 +319,14 @@ def test_an_error_in_a_file_on_the_screen_is_told_of_that_file(tmp_path: Path) -
     assert document.path_of(found.span.source) == library
 
 
-def test_sound_tests_are_known_beside_wrong_ones() -> None:
+def test_sound_tests_are_known_beside_wrong_ones():
     document, _ = written(
         'test "A" { run random 4KiB 100/0 for 1s }\ntest "B" { run nothing for 1s }\n'
     )
     assert document.plan and [test.title for test in document.plan.tests] == ["A"]
 
 
-def test_references_of_a_library(tmp_path: Path) -> None:
+def test_references_of_a_library(tmp_path):
     lib, plan = tmp_path / "lib.ioplan", tmp_path / "plan.ioplan"
     lib.write_text("param n = 8\nworkload w = random 4KiB 100/0, qd n\n")
     plan.write_text(
@@ -365,7 +365,7 @@ def edits(text: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*PLANS][::4])
-def test_what_is_checked_after_edits_is_what_a_new_check_says(name: str) -> None:
+def test_what_is_checked_after_edits_is_what_a_new_check_says(name):
     text, path = PLANS[name], FOLDER / "plan.ioplan"
     files = Workspace()
     for edited in (text, *edits(text, 6), text):
@@ -386,7 +386,7 @@ def _told(test: Test) -> tuple[object, ...]:
     return test.title, test.text, values, test.rounds, test.expectations, test.charts
 
 
-def test_a_warning_moves_with_its_test() -> None:
+def test_a_warning_moves_with_its_test():
     test = 'test "T" { run random 4KiB 100/0, rate 2_000_000 iops for 1s }\n'
     files, path = Workspace(), FOLDER / "plan.ioplan"
     for blanks in ("", "\n\n", "# c\n"):

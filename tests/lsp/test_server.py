@@ -28,7 +28,7 @@ SERVER = ClientServerConfig(server_command=[sys.executable, "-m", "ioplan.cli", 
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plan(tmp_path_factory) -> Path:
     """A plan and its library."""
     folder = tmp_path_factory.mktemp("plans").resolve()
     (folder / "lib.ioplan").write_text(LIBRARY)
@@ -75,13 +75,13 @@ async def test_diagnostics_as_one_types(client: LanguageClient, plan: Path) -> N
 
 async def test_hover(client: LanguageClient, plan: Path) -> None:
     found = await client.text_document_hover_async(lsp.HoverParams(**at(plan, "qd 8")))
-    assert found and "outstanding" in found.contents.value  # type: ignore[union-attr]
+    assert found and "outstanding" in found.contents.value
 
 
 async def test_completion(client: LanguageClient, plan: Path) -> None:
     params = lsp.CompletionParams(**at(plan, "mixed"))
     found = await client.text_document_completion_async(params)
-    labels = {one.label: one for one in found.items}  # type: ignore[union-attr]
+    labels = {one.label: one for one in found.items}
     edit = labels["lib.mixed"].text_edit
     assert isinstance(edit, lsp.TextEdit)
     assert (edit.range.start.character, edit.range.end.character) == (6, 10)

@@ -42,7 +42,7 @@ def shares(folder: Path, text: str, within_s: float) -> list[dict[str, Any]]:
 
 
 @pytest.mark.promise("within.enough")
-def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:
+def test_a_time_that_suffices_changes_nothing(tmp_path):
     found = shares(tmp_path, TWO, 700)
     assert [one["time_s"] for one in found] == [60, 550]
     assert [one["run_s"] for one in found] == [60, 540]
@@ -54,7 +54,7 @@ def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:
     ) in told
 
 
-def test_runs_are_shortened_in_one_proportion(tmp_path: Path) -> None:
+def test_runs_are_shortened_in_one_proportion(tmp_path):
     """What is known is a confidence interval: seconds that differ by 5 %, and
     Student's t for 29 degrees is 2.0452."""
     short, long = shares(tmp_path, TWO, 310)
@@ -71,9 +71,7 @@ def test_runs_are_shortened_in_one_proportion(tmp_path: Path) -> None:
     ("within_s", "rounds", "run_s"),
     [(3000, 25, 60), (1200, 10, 60), (600, 5, 60), (300, 5, 30)],
 )
-def test_rounds_beyond_the_least_come_last(
-    within_s: float, rounds: int, run_s: float, tmp_path: Path
-) -> None:
+def test_rounds_beyond_the_least_come_last(within_s, rounds, run_s, tmp_path):
     (share,) = shares(tmp_path, ROUNDS, within_s)
     assert (share["rounds_at_most"], share["run_s"]) == (rounds, run_s)
 
@@ -81,9 +79,7 @@ def test_rounds_beyond_the_least_come_last(
 @settings(max_examples=20, suppress_health_check=[*HealthCheck])
 @given(within_s=st.floats(1, 5000))
 @pytest.mark.promise("within.refused")
-def test_the_parts_are_the_whole_or_it_is_refused(
-    within_s: float, tmp_path: Path
-) -> None:
+def test_the_parts_are_the_whole_or_it_is_refused(within_s, tmp_path):
     needed_s = 0.1 * 600 + 10 + 0.1 * 600
     assume(abs(within_s - needed_s) > 0.01)
     if within_s < needed_s:
@@ -110,15 +106,13 @@ def test_the_parts_are_the_whole_or_it_is_refused(
         ("late for 60s", False),
     ],
 )
-def test_a_run_ends_early_only_where_it_is_the_same_throughout(
-    run: str, may: bool, tmp_path: Path
-) -> None:
+def test_a_run_ends_early_only_where_it_is_the_same_throughout(run, may, tmp_path):
     done = planned(tmp_path, f'{LATE} test "T" {{ run {run} }}', 20)
     assert (done.code == 0) == may, done.err + done.out
     assert may or "is too short" in done.err
 
 
-def test_the_command_says_it_before_anything_runs(tmp_path: Path) -> None:
+def test_the_command_says_it_before_anything_runs(tmp_path):
     plan = plan_file(tmp_path, f'plan "P"\n{TWO}{ROUNDS}')
     done = ioplan("plan", plan, "--within", "10min")
     assert "within 10 min, of 1 h as planned:" in done.out
@@ -136,7 +130,7 @@ def test_the_command_says_it_before_anything_runs(tmp_path: Path) -> None:
         ("4KiB", "--within takes a time"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, time: str, text: str) -> None:
+def test_what_cannot_be_is_refused(tmp_path, time, text):
     plan = plan_file(tmp_path, f'plan "P"\n{TWO}{ROUNDS}')
     for call in (["plan", plan], ["run", plan, "--backend", "sim", "--create", "1GiB"]):
         done = ioplan(*call, "--within", time, "--store", tmp_path / "s.db")
@@ -162,9 +156,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "state", "doubt"), CASES)
-def test_a_plan_says_what_state_each_test_meets(
-    text: str, state: str, doubt: str, tmp_path: Path
-) -> None:
+def test_a_plan_says_what_state_each_test_meets(text, state, doubt, tmp_path):
     plan = plan_file(tmp_path, text)
     done = succeed("plan", plan, "--capacity", "1GiB", "--json")
     assert json.loads(done.out)["met"] == {"T": {"state": state, "doubt": doubt}}
@@ -173,7 +165,7 @@ def test_a_plan_says_what_state_each_test_meets(
     assert ("in its runs" in told) == bool(doubt) and doubt in told
 
 
-def test_a_test_meets_what_the_tests_before_it_leave(tmp_path: Path) -> None:
+def test_a_test_meets_what_the_tests_before_it_leave(tmp_path):
     first = IN_ORDER.replace("for 1s", ", 1 pass")
     text = PURGED + first + READS.replace("after p ", "").replace('"T"', '"U"')
     plan = plan_file(tmp_path, text)
@@ -188,8 +180,8 @@ def test_a_test_meets_what_the_tests_before_it_leave(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("prepared", "is_said"), [(PURGED, True), (FILLED, False)])
 def test_a_picture_says_what_state_its_figures_are_of(
-    prepared: str, is_said: bool, tmp_path: Path, store_path: Path
-) -> None:
+    prepared, is_said, tmp_path, store_path
+):
     reads = READS.replace("qd 32", "qd 1").replace("1s", "100ms vary qd in 1, 2")
     text = prepared + reads.replace(" }\n", "\nchart lines iops by qd }\n")
     plan = plan_file(tmp_path, text)
@@ -201,9 +193,7 @@ def test_a_picture_says_what_state_its_figures_are_of(
 
 
 @pytest.mark.slow
-def test_what_others_have_written_since_is_unknown(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_what_others_have_written_since_is_unknown(tmp_path, store_path):
     target = tmp_path / "t"
     reads = 'test "T" { run random 4KiB 100/0, qd 1 for 200ms }\n'
     first = plan_file(tmp_path, FILLED + reads.replace("run", "after p run", 1))

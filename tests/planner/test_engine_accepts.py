@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from command import program
@@ -112,9 +111,7 @@ def plans(draw: st.DrawFn) -> str:
 )
 @example(APART % "512MiB", 1 << 30, 512, 1.0)
 @example(APART % "511MiB", 1 << 30, 512, 1.0)
-def test_the_engine_has_no_refusal_of_its_own(
-    text: str, capacity_bytes: int, block_bytes: int, scale: float
-) -> None:
+def test_the_engine_has_no_refusal_of_its_own(text, capacity_bytes, block_bytes, scale):
     try:
         plan = checked(text, scale)
     except PlanError:
@@ -136,9 +133,7 @@ def test_the_engine_has_no_refusal_of_its_own(
 
 
 @pytest.mark.parametrize("words", [(), ("--capacity", "1GiB"), ("--backend", "sim")])
-def test_streams_that_write_where_another_verifies_are_refused(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_streams_that_write_where_another_verifies_are_refused(tmp_path, words):
     """By check and plan, before a precondition has written anything."""
     wrong = plan_file(tmp_path, TWO_VERIFYING % "")
     for command in (("check", wrong), ("plan", wrong, *words)):

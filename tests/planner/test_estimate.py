@@ -37,9 +37,7 @@ def cost_of(body: str, before: str = "", scale: float = 1.0) -> Any:
     pause=st.integers(1, 10_000),
     times=st.integers(1, 20),
 )
-def test_timed_reads_are_exact(
-    seconds: list[int], warmup: int, pause: int, times: int
-) -> None:
+def test_timed_reads_are_exact(seconds, warmup, pause, times):
     cost = cost_of(
         f"vary (t, size) in {', '.join(f'({s}s, {4 * (i + 1)}KiB)' for i, s in enumerate(seconds))}"
         f"\n repeat {times} {{ run random 100/0 for t, warmup {warmup}s\n idle {pause}s }}"
@@ -88,12 +86,12 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("body", WRITTEN)
-def test_what_is_written(body: str) -> None:
+def test_what_is_written(body):
     found = cost_of(body, HEAD).written_bytes
     assert found == pytest.approx(WRITTEN[body], rel=1e-9)
 
 
-def test_a_short_try_has_all_parts() -> None:
+def test_a_short_try_has_all_parts():
     """Times within a run go with the run's."""
     for body, before in (
         (f"run small, {BURST} for 10s", HEAD),
@@ -107,7 +105,7 @@ def test_a_short_try_has_all_parts() -> None:
     assert filled.run_s == pytest.approx(10 + 2 * CAPACITY / BANDWIDTH_BYTES_PER_S)
 
 
-def test_until_steady_is_counted_as_if_it_never_were() -> None:
+def test_until_steady_is_counted_as_if_it_never_were():
     state = "precondition p {{ write random 4KiB, until steady iops every 1min, at most {} }}"
     body = "after p\n run random 4KiB 100/0 for 1s"
     passes = cost_of(body, state.format("4 passes"))
@@ -118,7 +116,7 @@ def test_until_steady_is_counted_as_if_it_never_were() -> None:
 ROUNDS = "run random 4KiB 0/100 for 60s\n rounds until steady iops, at most 25\n after "
 
 
-def test_rounds_are_prepared_as_often_as_the_plan_says() -> None:
+def test_rounds_are_prepared_as_often_as_the_plan_says():
     """Not with every round, unless the plan asks for it."""
     once = cost_of(f"{ROUNDS} filled", FILLED)
     fill_s = 2 * CAPACITY / BANDWIDTH_BYTES_PER_S
@@ -127,7 +125,7 @@ def test_rounds_are_prepared_as_often_as_the_plan_says() -> None:
     assert each.run_s == pytest.approx(25 * (fill_s + 60))
 
 
-def test_a_state_that_is_kept_is_not_paid_again() -> None:
+def test_a_state_that_is_kept_is_not_paid_again():
     text = FILLED + "\n".join(
         f'test "{n}" {{ after filled\n run random 4KiB 100/0 for 1s }}'
         for n in range(3)
@@ -136,7 +134,7 @@ def test_a_state_that_is_kept_is_not_paid_again() -> None:
     assert cost.written_bytes == pytest.approx(2 * CAPACITY)
 
 
-def test_a_total_is_the_sum_of_its_steps() -> None:
+def test_a_total_is_the_sum_of_its_steps():
     text = (
         f'{FILLED}test "A" {{ {ROUNDS} filled before each round\n vary qd in 1 }}\n'
         'test "B" { after filled\n run random 4KiB 30/70 for 5s\n vary qd in 1, 2 }'
@@ -152,7 +150,7 @@ def test_a_total_is_the_sum_of_its_steps() -> None:
         assert total.written_bytes == pytest.approx(sum(c.written_bytes for c in costs))
 
 
-def test_flushes_of_a_trace_take_its_time_and_move_nothing() -> None:
+def test_flushes_of_a_trace_take_its_time_and_move_nothing():
     """2 reads and 49 flushes within 5 s take 5 s."""
     (step,) = unfold(checked('test "T" { run random 4KiB 100/0, 1 pass }'))
     assert isinstance(step, Run)
@@ -170,7 +168,7 @@ def test_flushes_of_a_trace_take_its_time_and_move_nothing() -> None:
 
 
 @pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
-def test_only_a_plan_that_writes_opens_for_writing(mix: str, writing: bool) -> None:
+def test_only_a_plan_that_writes_opens_for_writing(mix, writing):
     plan = checked(f'test "A" {{ idle 1s\n run random 4KiB {mix} for 1s }}')
     assert summary_of(plan).writes is writing
     rest = checked(
@@ -179,7 +177,7 @@ def test_only_a_plan_that_writes_opens_for_writing(mix: str, writing: bool) -> N
     assert not summary_of(rest).writes
 
 
-def test_hosts_are_those_of_all_streams_each_once() -> None:
+def test_hosts_are_those_of_all_streams_each_once():
     plan = checked(
         "workload w { a = random 4KiB 100/0, on hosts h2, h1 b = random 4KiB 100/0, on hosts h1 }\n"
         'test "A" { run w for 1s }\ntest "B" { run random 4KiB 100/0, on hosts h3 for 1s }'
@@ -196,7 +194,7 @@ test "A" {
 }"""
 
 
-def test_rounds_count_at_most_and_rests_touch_nothing() -> None:
+def test_rounds_count_at_most_and_rests_touch_nothing():
     summary = summary_of(checked(PREPARED % "0/100"))
     times = [(type(step).__name__, times) for step, times in summary.steps]
     assert times == [("Prepare", 9), ("Run", 9), ("Idle", 9)]

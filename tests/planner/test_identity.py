@@ -45,7 +45,7 @@ PINNED = {
 
 @pytest.mark.parametrize("body", PINNED)
 @pytest.mark.promise("plans.same_runs")
-def test_pinned(body: str) -> None:
+def test_pinned(body):
     assert id_of(body, STATE) == PINNED[body]
 
 
@@ -69,12 +69,12 @@ def test_pinned(body: str) -> None:
         "repeat 3 { run random 4KiB 100/0 for 10s }",
     ],
 )
-def test_equal_work_has_one_id(said: str) -> None:
+def test_equal_work_has_one_id(said):
     assert id_of(said) == id_of("run random 4KiB 100/0 for 10s")
 
 
 @pytest.mark.promise("plans.ids")
-def test_names_and_places_do_not_enter() -> None:
+def test_names_and_places_do_not_enter():
     one = checked(
         f'{STATE}workload w = random 4KiB 100/0\ntest "A" {{ after p\n run w for 1s }}'
     )
@@ -87,7 +87,7 @@ def test_names_and_places_do_not_enter() -> None:
     assert runs(one)[0].run_id == runs(other)[1].run_id
 
 
-def test_a_shortened_plan_is_the_plan_with_short_times() -> None:
+def test_a_shortened_plan_is_the_plan_with_short_times():
     shortened = id_of("run random 4KiB 100/0 for 10s, warmup 1s", scale=0.01)
     assert shortened == id_of("run random 4KiB 100/0 for 100ms, warmup 10ms")
 
@@ -113,7 +113,7 @@ def test_a_shortened_plan_is_the_plan_with_short_times() -> None:
     ],
 )
 @pytest.mark.promise("plans.ids")
-def test_what_matters_enters(body: str) -> None:
+def test_what_matters_enters(body):
     others = [b for b in PINNED if b.endswith("100/0 for 10s") and b != body]
     other_state = STATE + STATE.replace("p {", "q {").replace("2 passes", "1 pass")
     found = id_of(body, other_state)
@@ -121,7 +121,7 @@ def test_what_matters_enters(body: str) -> None:
     assert found != id_of("run random 4KiB 100/0 for 10s")
 
 
-def test_each_pause_of_an_axis_is_another_run() -> None:
+def test_each_pause_of_an_axis_is_another_run():
     """Though only the rest between the runs differs, their results do."""
     text = (
         "vary pause in 5s, 50s\n repeat 9 { run random 4KiB 0/100 for 5s\n idle pause }"
@@ -129,7 +129,7 @@ def test_each_pause_of_an_axis_is_another_run() -> None:
     assert len({run.run_id for run in runs(checked(f'test "T" {{ {text} }}'))}) == 2
 
 
-def test_the_same_step_later_in_a_cell_is_another_run() -> None:
+def test_the_same_step_later_in_a_cell_is_another_run():
     text = "run random 4KiB 0/100 for 5s\n" * 3
     assert len({run.run_id for run in runs(checked(f'test "T" {{ {text} }}'))}) == 3
 
@@ -188,7 +188,7 @@ def variants(run: str) -> Iterator[str]:
 
 
 @pytest.mark.promise("plans.ids")
-def test_every_clause_enters_with_its_numbers() -> None:
+def test_every_clause_enters_with_its_numbers():
     found: dict[str, str] = {}
     runs = {*MORE, *(run for one in CLAUSES for _, run in one.features())}
     for text in {text for run in runs for text in variants(run)}:
@@ -203,7 +203,7 @@ def test_every_clause_enters_with_its_numbers() -> None:
     assert len(found) > 2 * len(runs) > 100
 
 
-def test_the_name_of_a_phase_and_what_is_judged_are_no_difference() -> None:
+def test_the_name_of_a_phase_and_what_is_judged_are_no_difference():
     """Nor is how finely it is reported; but when a phase comes is."""
     burst = "random 8KiB 70/30, burst 1s of 900 iops{}, then 1s of 90 iops"
     run = f"run {burst} for 10s"
@@ -216,7 +216,7 @@ def test_the_name_of_a_phase_and_what_is_judged_are_no_difference() -> None:
     assert id_of(run.format("").replace("1s of 90 ", "2s of 90 ")) != plain
 
 
-def test_sizes_have_no_order() -> None:
+def test_sizes_have_no_order():
     one, other = "512B 10%, 4KiB 90%", "4KiB 90%, 512B 10%"
     run = "run random sizes {{ {} }} 70/30 for 1s"
     assert id_of(run.format(one)) == id_of(run.format(other))

@@ -99,25 +99,21 @@ def refute(bounds: dict[str, Figures], done: Figures) -> list[str]:
 
 @pytest.mark.parametrize(("plan", "name"), on_drives(PLANS))
 @pytest.mark.promise("plans.bounds")
-def test_what_is_done_lies_within_the_bounds(
-    tmp_path: Path, plan: str, name: str
-) -> None:
+def test_what_is_done_lies_within_the_bounds(tmp_path, plan, name):
     """By the rehearsal, which adds up each probe and each preparation."""
     call = plan_file(tmp_path, PLANS[plan]), *drive(name), *SMALL
     assert not refute(total(*call), total(*call, "--rehearse"))
 
 
 @pytest.mark.parametrize(("suite", "name"), on_drives(SUITES))
-def test_of_suites_too(suite: str, name: str) -> None:
+def test_of_suites_too(suite, name):
     call = suite, "--profile", "smoke", *drive(name), *SMALL
     assert not refute(total(*call), total(*call, "--rehearse"))
 
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("plan", ["mixed", "rests", "duo"])
-def test_the_drive_itself_has_written_no_more_and_no_less(
-    tmp_path: Path, plan: str
-) -> None:
+def test_the_drive_itself_has_written_no_more_and_no_less(tmp_path, plan):
     """By what `run` reports of the drive's life."""
     path = plan_file(tmp_path, PLANS[plan])
     call = "--create", "4GiB", "--json", "--store", tmp_path / "s.db"
@@ -146,9 +142,7 @@ def test_the_drive_itself_has_written_no_more_and_no_less(
         ("run random 4KiB 100/0 for 10s\nseek knee qd in 1..64", "2 steps, 2.5 s to "),
     ],
 )
-def test_bounds_of_any_drive_are_told_as_such(
-    tmp_path: Path, test: str, line: str
-) -> None:
+def test_bounds_of_any_drive_are_told_as_such(tmp_path, test, line):
     """Beside them what an assumed drive would do, said to be so; nothing is "about"."""
     done = ioplan("plan", plan_file(tmp_path, f'test "T" {{\n{test}\n}}'))
     text = " ".join(done.out.split())
@@ -156,7 +150,7 @@ def test_bounds_of_any_drive_are_told_as_such(
     assert all(len(one) <= 80 for one in done.out.splitlines())
 
 
-def test_a_known_drive_has_bounds_of_its_own(tmp_path: Path) -> None:
+def test_a_known_drive_has_bounds_of_its_own(tmp_path):
     path = plan_file(tmp_path, PLANS["mixed"])
     text = " ".join(ioplan("plan", path, *drive("crosspoint")).out.split())
     assert "on a drive of" not in text and "~" not in text
@@ -165,7 +159,7 @@ def test_a_known_drive_has_bounds_of_its_own(tmp_path: Path) -> None:
     assert "assumed" in total(path, *SMALL)
 
 
-def test_each_profile_has_its_figures() -> None:
+def test_each_profile_has_its_figures():
     """Those of `quick` differ in their least: fewer rounds may do."""
     found = [
         total("pts/pts_iops", "--profile", name, *drive("datacentre"))
@@ -178,7 +172,7 @@ def test_each_profile_has_its_figures() -> None:
     assert text != ioplan("plan", "pts/pts_iops", *SMALL).out
 
 
-def test_a_plan_has_the_capacity_of_the_simulated_drive(tmp_path: Path) -> None:
+def test_a_plan_has_the_capacity_of_the_simulated_drive(tmp_path):
     path = plan_file(tmp_path, PLANS["mixed"])
     for name, size in zip(DRIVES, (512, 375, 1000), strict=True):
         assert total(path, *drive(name))["capacity_bytes"] == size * 10**9
@@ -197,9 +191,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("clauses", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("capacity", ["", "64MiB", "1000KiB"])
-def test_what_run_refuses_plan_refuses_alike(
-    tmp_path: Path, clauses: str, capacity: str
-) -> None:
+def test_what_run_refuses_plan_refuses_alike(tmp_path, clauses, capacity):
     """With the same words, or neither does."""
     path = plan_file(tmp_path, f'test "T" {{ run random 100/0{clauses} for 10ms }}')
     store = "--store", tmp_path / "s.db"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice, product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,7 +193,7 @@ def valid(states: list[list[str]], tests: list[Written]) -> CheckedPlan:
 @given(states, st.lists(tests, min_size=1, max_size=3))
 @pytest.mark.long
 @pytest.mark.promise("plans.states")
-def test_order_number_and_states(states: list[list[str]], tests: list[Written]) -> None:
+def test_order_number_and_states(states, tests):
     """Every step, and no other: so no run starts from another state than it asked for."""
     plan = valid(states, tests)
     judge = Judge(states)
@@ -204,9 +203,7 @@ def test_order_number_and_states(states: list[list[str]], tests: list[Written]) 
 
 @pytest.mark.long
 @given(states, st.lists(tests, min_size=1, max_size=3))
-def test_unfolding_one_part_changes_no_other(
-    states: list[list[str]], tests: list[Written]
-) -> None:
+def test_unfolding_one_part_changes_no_other(states, tests):
     plan = valid(states, tests)
     expected = [row for step in unfold(plan) for row in said(step)]
     found = []
@@ -225,9 +222,7 @@ def test_unfolding_one_part_changes_no_other(
 
 @given(states, st.lists(tests, min_size=1, max_size=3))
 @pytest.mark.long
-def test_counted_is_what_is_done_at_most(
-    states: list[list[str]], tests: list[Written]
-) -> None:
+def test_counted_is_what_is_done_at_most(states, tests):
     plan = valid(states, tests)
     done: dict[tuple[Any, ...], int] = {}
     for row in (row for step in unfold(plan) for row in said(step)):
@@ -242,7 +237,7 @@ def test_counted_is_what_is_done_at_most(
 
 
 @given(tests)
-def test_places_tell_the_steps_of_a_test_apart(test: Written) -> None:
+def test_places_tell_the_steps_of_a_test_apart(test):
     """Index, iteration and round name a run of a cell; what repeats has one id."""
     plan = valid([["fill"], ["fill"], ["fill"]], [test])
     seen: set[tuple[Any, ...]] = set()
@@ -258,7 +253,7 @@ def test_places_tell_the_steps_of_a_test_apart(test: Written) -> None:
 
 
 @pytest.mark.long
-def test_a_plan_is_unfolded_lazily() -> None:
+def test_a_plan_is_unfolded_lazily():
     plan = checked(
         'test "T" { run random 4KiB, threads 1 for 1s\n vary qd in 1..300 step 1\n'
         " vary read in 0%..99% step 1% }"
@@ -272,7 +267,7 @@ def test_a_plan_is_unfolded_lazily() -> None:
 FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
 
 
-def test_seeds_differ_in_rounds_and_iterations() -> None:
+def test_seeds_differ_in_rounds_and_iterations():
     plan = checked('test "A" { repeat 300 { run random 4KiB 100/0 for 1s } }')
     jobs = [job for _, job in all_jobs(unfold(plan), FACTS, True)]
     assert len({job.seed for job in jobs}) == 300
@@ -288,7 +283,7 @@ def test_seeds_differ_in_rounds_and_iterations() -> None:
 
 
 @given(st.integers(1, 2_880_000_000_000))
-def test_intervals_of_a_window_fill_it(every_ns: int) -> None:
+def test_intervals_of_a_window_fill_it(every_ns):
     steady = f"until steady iops every {every_ns}ns, at most 4h"
     plan = checked(
         f'accept "fresh state"\ntest "T" {{ run random 4KiB 0/100, {steady} }}'
@@ -301,8 +296,8 @@ def test_intervals_of_a_window_fill_it(every_ns: int) -> None:
 
 
 def test_a_run_unfolds_its_plan_once_to_ask_and_once_to_do(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, store_path, monkeypatch
+):
     """A plan of 10,000 runs would else take seconds more."""
     walks: list[int] = []
     planned = import_module(unfold.__module__).Unfolding

@@ -15,7 +15,7 @@ import paths
 import pytest
 from command import ioplan, last_records, program
 
-from golden import Check, Golden
+from golden import Golden
 from ioplan.language import check_file
 from ioplan.planner import Idle, Prepare, RoundsOf, Step, most_probes, unfold
 from ioplan.planner.seek.search import Probe
@@ -27,7 +27,7 @@ PLANS = Golden("plans")
 
 
 @pytest.mark.parametrize("case", PLANS)
-def test_a_plan(case: str, golden: Check, tmp_path: Path) -> None:
+def test_a_plan(case, golden, tmp_path):
     golden(PLANS, case, printed(PLANS[case].put(tmp_path, ".ioplan")))
 
 
@@ -83,7 +83,7 @@ def brief(stream: dict[str, object]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.promise("plans.same_runs")
-def test_another_process_plans_the_same(tmp_path: Path) -> None:
+def test_another_process_plans_the_same(tmp_path):
     """Neither the order of sets nor the seed of hashes enters an id."""
     plan = PLANS["states"].put(tmp_path, ".ioplan")
     code = f"from test_planner_golden import *; print(printed(Path({str(plan)!r})))"
@@ -111,7 +111,7 @@ NEAR = 0.04
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.promise("plans.states")
-def test_equal_states_are_equal_to_the_drive(suite: str, tmp_path: Path) -> None:
+def test_equal_states_are_equal_to_the_drive(suite, tmp_path):
     """The judge is the simulated drive: what it holds, and how its blocks are filled."""
     states: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for record in first_runs(suite, tmp_path).values():

@@ -105,7 +105,7 @@ NAMES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_checker_finds_no_fault(name: str, tmp_path: Path) -> None:
+def test_a_checker_finds_no_fault(name, tmp_path):
     if name == "actions" and not ACTIONLINT.exists():
         pytest.skip("LEFT OUT: there is no actionlint, which `make test-tools` builds")
     copied(CHECKS[name], tmp_path)
@@ -120,7 +120,7 @@ ROLE = ROOT / "examples/ansible/roles/ioplan_host"
 
 
 @pytest.mark.slow
-def test_jenkins_s_file_is_groovy_and_its_steps_are_calls(tmp_path: Path) -> None:
+def test_jenkins_s_file_is_groovy_and_its_steps_are_calls(tmp_path):
     parser = pytest.importorskip(
         "groovy_parser.parser", reason="LEFT OUT: groovy-parser is not installed"
     )
@@ -138,7 +138,7 @@ def test_jenkins_s_file_is_groovy_and_its_steps_are_calls(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout
 
 
-def test_the_role_writes_a_lab_file_and_a_unit(tmp_path: Path) -> None:
+def test_the_role_writes_a_lab_file_and_a_unit(tmp_path):
     drives = {"gen5-1": {"serial": "S4EVNX0R123456", "writable": True}}
     values = {"ioplan_targets": drives, "ioplan_lab": {"backend": "fio"}}
     values |= {"ansible_managed": "Ansible", "ioplan_folder": "/opt/ioplan"}
@@ -179,7 +179,7 @@ def measured(
 
 
 @pytest.mark.long
-def test_a_branch_is_compared_with_the_main_branch(tmp_path: Path) -> None:
+def test_a_branch_is_compared_with_the_main_branch(tmp_path):
     out = tmp_path / "ioplan-report"
     for _ in range(3):
         first = measured(tmp_path, "main")
@@ -196,7 +196,7 @@ def test_a_branch_is_compared_with_the_main_branch(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_fails_ends_the_pipeline(tmp_path: Path) -> None:
+def test_what_fails_ends_the_pipeline(tmp_path):
     assert measured(tmp_path, "main").returncode == 0
     failed = measured(tmp_path, "slow", limit="1ns")
     assert failed.returncode == 1
@@ -205,7 +205,7 @@ def test_what_fails_ends_the_pipeline(tmp_path: Path) -> None:
     assert broken.returncode == 2 and "parsec" in broken.stderr
 
 
-def test_the_action_s_steps_use_inputs_that_it_has() -> None:
+def test_the_action_s_steps_use_inputs_that_it_has():
     text = (ROOT / "action.yml").read_text()
     action = yaml.safe_load(text)
     assert set(re.findall(r"inputs\.(\w+)", text)) == set(action["inputs"])
@@ -220,14 +220,14 @@ def test_the_action_s_steps_use_inputs_that_it_has() -> None:
     assert passed <= set(re.findall(r"\b[A-Z]{4,}\b", script)) | {"IOPLAN"}
 
 
-def test_gitlab_s_variables_are_the_script_s() -> None:
+def test_gitlab_s_variables_are_the_script_s():
     (job,) = yaml.safe_load((SCRIPTS / "gitlab.yml").read_text()).values()
     script = (SCRIPTS / "measure.sh").read_text()
     assert all(f"${{{name}:" in script for name in job["variables"])
 
 
 @pytest.mark.parametrize("path", sorted(CLUSTER.glob("*.yaml")), ids=lambda p: p.name)
-def test_what_a_pod_mounts_is_there(path: Path) -> None:
+def test_what_a_pod_mounts_is_there(path):
     claim, job = yaml.safe_load_all(path.read_text())
     spec = job["spec"]
     pod: dict[str, Any] = spec.get("jobTemplate", job)["spec"]["template"]["spec"]

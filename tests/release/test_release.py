@@ -55,7 +55,7 @@ def verified(folder: Path, key: Path, *, name: str = "ioplan") -> int:
 
 
 @pytest.fixture
-def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sums(tmp_path, monkeypatch) -> Path:
     """The checksums of a small file."""
     monkeypatch.setattr(dist, "DIST", tmp_path)
     (tmp_path / "a.whl").write_bytes(b"packed")
@@ -65,7 +65,7 @@ def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @NEEDS_SSH_KEYGEN
 @pytest.mark.slow
-def test_signed_checksums_are_verified(sums: Path, tmp_path: Path) -> None:
+def test_signed_checksums_are_verified(sums, tmp_path):
     assert sums.read_text() == f"{sha256(b'packed').hexdigest()}  a.whl\n"
     key, other = key_in(tmp_path, "key"), key_in(tmp_path, "other")
     assert dist.signature(sums, key).name == "SHA256SUMS.sig"
@@ -78,13 +78,13 @@ def test_signed_checksums_are_verified(sums: Path, tmp_path: Path) -> None:
 
 @NEEDS_SSH_KEYGEN
 @pytest.mark.slow
-def test_without_its_key_nothing_is_signed(sums: Path, tmp_path: Path) -> None:
+def test_without_its_key_nothing_is_signed(sums, tmp_path):
     with pytest.raises(subprocess.CalledProcessError):
         dist.signature(sums, tmp_path / "nowhere")
     assert not sums.with_suffix(".sig").exists()
 
 
-def test_the_document_verifies_as_is_tested() -> None:
+def test_the_document_verifies_as_is_tested():
     said = " ".join((ROOT / "docs/install.md").read_text().replace("\\\n", " ").split())
     verify = "ssh-keygen -Y verify -f allowed_signers -I release@ioplan -n ioplan"
     assert f"{verify} -s SHA256SUMS.sig <SHA256SUMS" in said
@@ -97,7 +97,7 @@ def step(job: str, word: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_the_workflow_builds_for_each_processor() -> None:
+def test_the_workflow_builds_for_each_processor():
     script = step("build", "make dist\n")["run"]
     assert all(f"{one}-unknown-linux-musl" in script for one in dist.MACHINES)
     assert set(dist.MACHINES) == {"x86_64", "aarch64"}
@@ -105,7 +105,7 @@ def test_the_workflow_builds_for_each_processor() -> None:
     assert "qemu-user-static" in tried  # for the one that it does not run on
 
 
-def test_a_release_needs_what_each_push_needs() -> None:
+def test_a_release_needs_what_each_push_needs():
     jobs = WORKFLOW["jobs"]
     assert {"build", "ci"} <= set(jobs["publish"]["needs"])
     assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
@@ -117,7 +117,7 @@ def test_a_release_needs_what_each_push_needs() -> None:
 
 
 @pytest.mark.slow
-def test_only_packages_of_python_go_to_the_registry(tmp_path: Path) -> None:
+def test_only_packages_of_python_go_to_the_registry(tmp_path):
     (tmp_path / "dist").mkdir()
     for name in MADE:
         (tmp_path / "dist" / name).touch()
@@ -142,7 +142,7 @@ def built(sources: Path, place: Path, kind: str) -> Path:
 
 
 @pytest.mark.long
-def test_two_builds_are_equal(tmp_path: Path) -> None:
+def test_two_builds_are_equal(tmp_path):
     """Also of sources in folders of other names, with other seeds of hashes."""
     sdists, wheels = set(), set()
     for name in ("a", "another folder"):
@@ -171,7 +171,7 @@ def wheel(folder: Path, name: str, metadata: str) -> None:
         packed.writestr(f"{name}/__init__.py", "")
 
 
-def test_the_bill_names_each_package_once_with_its_licence(tmp_path: Path) -> None:
+def test_the_bill_names_each_package_once_with_its_licence(tmp_path):
     wheel(tmp_path, "new_style", "License-Expression: MIT OR Apache-2.0")
     wheel(tmp_path, "old_style", "Classifier: License :: OSI Approved :: BSD License")
     wheel(tmp_path, "unsaid", "")
@@ -190,7 +190,7 @@ def test_the_bill_names_each_package_once_with_its_licence(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_engine_has_the_crates_of_its_lock_file_with_their_licences() -> None:
+def test_the_engine_has_the_crates_of_its_lock_file_with_their_licences():
     found = {one.name: one for one in bill.crates()}
     assert {"libc", "serde_json", "crc32fast"} <= set(found)
     assert "tempfile" not in found and "syn" not in found
@@ -198,21 +198,21 @@ def test_the_engine_has_the_crates_of_its_lock_file_with_their_licences() -> Non
 
 
 @pytest.mark.long
-def test_the_pages_name_what_they_are_made_with() -> None:
+def test_the_pages_name_what_they_are_made_with():
     (theme,) = bill.pages()
     assert theme.name == "mkdocs-material" and theme.version
     assert any("Martin Donath" in text for text in theme.texts)
 
 
 @pytest.mark.slow
-def test_the_installer_and_the_package_scripts_are_shell(tmp_path: Path) -> None:
+def test_the_installer_and_the_package_scripts_are_shell(tmp_path):
     scripts = (offline.INSTALLER.read_text(), offline.AFTER, offline.BEFORE)
     for script in scripts:
         subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
 @pytest.mark.long
-def test_the_installer_says_what_its_packages_are_for(tmp_path: Path) -> None:
+def test_the_installer_says_what_its_packages_are_for(tmp_path):
     (tmp_path / "wheels").mkdir()
     (tmp_path / "install.sh").write_text(offline.installer("aarch64", "musl"))
     call = ["sh", tmp_path / "install.sh", tmp_path / "venv"]
@@ -221,7 +221,7 @@ def test_the_installer_says_what_its_packages_are_for(tmp_path: Path) -> None:
     assert done.returncode == 1 and done.stderr.endswith(told) and not done.stdout
 
 
-def test_a_system_is_named_as_it_names_itself(tmp_path: Path) -> None:
+def test_a_system_is_named_as_it_names_itself(tmp_path):
     (tmp_path / "etc").mkdir()
     release = tmp_path / "etc/os-release"
     release.write_text('NAME="Alpine Linux"\nVERSION_ID=3.20.3\n')
@@ -240,9 +240,7 @@ def test_a_system_is_named_as_it_names_itself(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="LEFT OUT: no dpkg-deb")
 @pytest.mark.long
-def test_archive_package_and_bill_are_equal_in_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archive_package_and_bill_are_equal_in_any_folder(tmp_path, monkeypatch):
     """Whatever the order, the times and the folders in which their files were made."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(offline.MADE))
     made: dict[str, set[bytes]] = {}

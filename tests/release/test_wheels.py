@@ -57,22 +57,20 @@ def elf(folder: Path, machine: int, *segments: int) -> Path:
     return path
 
 
-def test_a_static_engine_makes_a_wheel_for_all_linux_of_its_processor(
-    tmp_path: Path,
-) -> None:
+def test_a_static_engine_makes_a_wheel_for_all_linux_of_its_processor(tmp_path):
     tags = HOOK._runs_on(elf(tmp_path, 183, EXEC, EXEC))
     assert tags == "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_2_aarch64"
     assert "x86_64" in HOOK._runs_on(elf(tmp_path, 62, EXEC))
 
 
-def test_another_engine_makes_a_wheel_for_this_machine(tmp_path: Path) -> None:
+def test_another_engine_makes_a_wheel_for_this_machine(tmp_path):
     dynamic = elf(tmp_path, 62, EXEC, INTERPRETER)
     assert HOOK._runs_on(dynamic) == sysconfig.get_platform().replace("-", "_")
     with pytest.raises(ValueError, match="is no program that ioplan is published for"):
         HOOK._runs_on(elf(tmp_path, 3, EXEC))
 
 
-def test_structs_that_musl_has_otherwise_are_not_written_out() -> None:
+def test_structs_that_musl_has_otherwise_are_not_written_out():
     """glibc's `sched_param` has one field and musl's five: only `make dist` told."""
     alike = {"iovec", "timespec"}
     sources = [
@@ -88,9 +86,7 @@ def test_structs_that_musl_has_otherwise_are_not_written_out() -> None:
     assert sources and written <= alike
 
 
-def test_an_engine_fits_until_it_or_the_sources_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_fits_until_it_or_the_sources_change(tmp_path, monkeypatch):
     engine = elf(tmp_path, 62, EXEC)
     assert not STAMP.fits(engine)
     STAMP.write_stamp(engine)
@@ -113,7 +109,7 @@ sys.meta_path.insert(0, Absent())
 
 
 @pytest.mark.long
-def test_what_the_build_needs_makes_the_tables(tmp_path: Path) -> None:
+def test_what_the_build_needs_makes_the_tables(tmp_path):
     """pip builds with that alone; tables of the first use would outlive the package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needs, installed = (
@@ -164,7 +160,7 @@ def said(command: list[str], *words: str | Path) -> str:
 
 
 @pytest.mark.long
-def test_packages_install_and_work_without_a_compiler(tmp_path: Path) -> None:
+def test_packages_install_and_work_without_a_compiler(tmp_path):
     place = tmp_path / "dist"
     place.mkdir()
     shutil.unpack_archive(built(ROOT, place, "sdist", ""), tmp_path)
@@ -208,8 +204,8 @@ def packed(place: Path, engine: Path) -> Path:
 
 
 def test_a_clone_takes_the_engine_of_a_wheel_only_if_it_is_of_its_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     clone = packaging_script("clone")
     packages = sys.modules["stamp"].PACKAGES
     for name, package in list(packages.items()):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path) -> Iterator[Bench]:
     """At the end no run goes on."""
     made = Bench(tmp_path)
     with made.store:

@@ -58,9 +58,7 @@ def cut(opened: Opened) -> PowerCut:
     ],
 )
 @pytest.mark.promise("durability.same_drive")
-def test_what_has_another_identity_is_refused(
-    change: dict[str, str], says: str, tmp_path: Path
-) -> None:
+def test_what_has_another_identity_is_refused(change, says, tmp_path):
     old = drive(tmp_path / "old", **SERIAL)
     other = drive(tmp_path / "new", **SERIAL | change)
     with pytest.raises(TargetUnusable, match=f"target is another one: {says}") as error:
@@ -70,7 +68,7 @@ def test_what_has_another_identity_is_refused(
 
 
 @pytest.mark.slow
-def test_the_same_drive_is_used(tmp_path: Path) -> None:
+def test_the_same_drive_is_used(tmp_path):
     old, same = (drive(tmp_path / name, **SERIAL) for name in ("old", "same"))
     assert cut(same).back(old.facts, old) is same
     assert (old.closed, same.closed) == (1, 0)
@@ -89,18 +87,18 @@ def facts(**identity: str) -> TargetFacts:
     )
 
 
-def test_it_stays_the_same_target() -> None:
+def test_it_stays_the_same_target():
     before, after, unknown = facts(firmware="1.0"), facts(firmware="1.1"), facts()
     assert target_key(before) == target_key(after) == target_key(unknown)
 
 
-def test_the_drive_of_a_session_has_it() -> None:
+def test_the_drive_of_a_session_has_it():
     found = drive_of(facts(firmware="1.1").model_dump(), "fast")
     assert found and (found.firmware, found.name) == ("1.1", "fast")
 
 
 @pytest.mark.parametrize("name", ["firmware_rev", "rev"])
-def test_it_is_where_the_kernel_has_it(tmp_path: Path, name: str) -> None:
+def test_it_is_where_the_kernel_has_it(tmp_path, name):
     (tmp_path / "device").mkdir()
     (tmp_path / "device" / name).write_text("  1.1 \n")
     disk = Device(tmp_path)

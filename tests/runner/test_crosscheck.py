@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -30,7 +29,7 @@ def pairs(firsts: Sequence[float], seconds: Sequence[float]) -> Pairs:
     return found
 
 
-def test_the_interval_is_students() -> None:
+def test_the_interval_is_students():
     """Against a worked example: ratios 1.1, 1.2, 1.3, 1.2 by hand."""
     (found,) = judged([pairs([100.0] * 4, [110.0, 120.0, 130.0, 120.0])])
     assert found.interval.ratio == pytest.approx(1.19791, abs=1e-4)
@@ -39,20 +38,20 @@ def test_the_interval_is_students() -> None:
     assert found.verdict == "differ"
 
 
-def test_agree_and_inconclusive() -> None:
+def test_agree_and_inconclusive():
     found = judged([pairs([100, 101, 99], [100, 101, 99])])
     assert [one.verdict for one in found] == ["agree"]
     found = judged([pairs([100, 100, 100], [80, 120, 100])])
     assert [one.verdict for one in found] == ["inconclusive"]
 
 
-def test_more_cells_make_wider_intervals() -> None:
+def test_more_cells_make_wider_intervals():
     one = pairs([100.0] * 4, [110.0, 120.0, 130.0, 120.0])
     (alone,), both = judged([one]), judged([one, one])
     assert both[0].interval.high > alone.interval.high
 
 
-def test_alike_backends_seldom_differ_anywhere_in_a_table() -> None:
+def test_alike_backends_seldom_differ_anywhere_in_a_table():
     """At most 5 of 100 tables; each by itself, 26 to 40 of these would have one."""
     rng = random.Random(1)
     tables = [verdicts(rng, 10, 5, (0.03, 0.06), 30) for _ in range(60)]
@@ -62,7 +61,7 @@ def test_alike_backends_seldom_differ_anywhere_in_a_table() -> None:
     assert found >= 57
 
 
-def test_bandwidth_is_judged_where_it_says_more_than_iops() -> None:
+def test_bandwidth_is_judged_where_it_says_more_than_iops():
     cell = pairs([100, 101], [100, 101])
     for side in cell.sides:
         side.values["bandwidth"].extend(4096 * iops for iops in side.values["iops"])
@@ -82,11 +81,8 @@ def test_bandwidth_is_judged_where_it_says_more_than_iops() -> None:
     ],
 )
 def test_intervals_are_wider_where_placement_or_steal_differ(
-    placements: tuple[tuple[int, ...], ...],
-    steals: tuple[float, float],
-    said: str,
-    percent: float,
-) -> None:
+    placements, steals, said, percent
+):
     """What is beyond that still differs; what is within is no agreement any more."""
     plain, cells = [], []
     for second in (100, 106, 200):
@@ -118,9 +114,7 @@ def test_intervals_are_wider_where_placement_or_steal_differ(
         ([None, 9, 9, None], [0, 1, 1, 0], [[], [9, 9]], 0),
     ],
 )
-def test_a_pair_that_was_not_alike_is_measured_again(
-    steals: list[float | None], order: list[int], kept: list[list[float]], repeated: int
-) -> None:
+def test_a_pair_that_was_not_alike_is_measured_again(steals, order, kept, repeated):
     asked: list[int] = []
     cell = Pairs("T", {})
 
@@ -148,13 +142,8 @@ def test_a_pair_that_was_not_alike_is_measured_again(
 )
 @pytest.mark.promise("exit_codes.crosscheck")
 def test_only_agreement_is_a_success(
-    values: tuple[float, float],
-    code: int,
-    word: str,
-    tmp_path: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    values, code, word, tmp_path, store_path, monkeypatch
+):
     found = pairs([100.0, 100.0], values)
     found.sides[1].remarks["the drive was hot"] = None
     monkeypatch.setattr(crosscheck, "_measured", lambda *_: [found])
@@ -170,8 +159,8 @@ def test_only_agreement_is_a_success(
 @pytest.mark.long
 @NEEDS_FIO
 def test_another_session_gets_no_cpu_between_the_runs(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, store_path, monkeypatch
+):
     """One that begins before each run takes what it can get, and keeps it."""
     only, rivals = crosscheck.Side.only, []
 
@@ -207,8 +196,6 @@ def test_another_session_gets_no_cpu_between_the_runs(
         (("--backends", "sim,io_uring"), "no target: add --target"),
     ],
 )
-def test_bad_calls(
-    arguments: tuple[str, ...], message: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_bad_calls(arguments, message, tmp_path, store_path):
     done = ioplan("crosscheck", plan_file(tmp_path, READS), *arguments)
     assert done.code == 2 and message in done.err

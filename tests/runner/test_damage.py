@@ -21,7 +21,7 @@ from msgspec import Struct
 from started import started
 from survived import last_run
 
-from golden import Check, Golden
+from golden import Golden
 from targets import lab_of_file, loop_device, needs_faulty, needs_root, tell, unfaithful
 
 MIB, BLOCK = 1 << 20, 512
@@ -140,7 +140,7 @@ class Place(Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Disk]:
+def written(tmp_path_factory) -> tuple[Place, Disk]:
     """A target that two sessions have written with `verify`."""
     place = Place(tmp_path_factory.mktemp("damage"))
     place.good(FILL, "--create", f"{SIZE // MIB}MiB")
@@ -150,21 +150,21 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Disk]:
 
 
 @pytest.fixture
-def sound(written: tuple[Place, Disk]) -> Iterator[tuple[Place, Disk]]:
+def sound(written) -> Iterator[tuple[Place, Disk]]:
     place, disk = written
     yield place, disk
     disk.put(0, disk.new)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path) -> Place:
     return Place(tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.promise("verify.damage")
-def test_damage_is_found(damage: str, sound: tuple[Place, Disk], golden: Check) -> None:
+def test_damage_is_found(damage, sound, golden):
     place, disk = sound
     DAMAGES[damage][1](disk)
     assert place.run(CHECK).code != 0
@@ -175,9 +175,7 @@ def test_damage_is_found(damage: str, sound: tuple[Place, Disk], golden: Check) 
 @needs_faulty
 @pytest.mark.parametrize("device", UNFAITHFUL)
 @pytest.mark.promise("verify.damage")
-def test_an_unfaithful_device_is_found(
-    device: str, place: Place, golden: Check
-) -> None:
+def test_an_unfaithful_device_is_found(device, place, golden):
     fill = FILL.replace("128KiB", "64KiB").replace("qd 4, ", "")
     trigger = place.folder / "now"
     with unfaithful(place.folder / "d", UNFAITHFUL[device][1], trigger) as disk:
@@ -192,7 +190,7 @@ def test_an_unfaithful_device_is_found(
 
 
 @pytest.mark.slow
-def test_sound_data_is_verified_whole(sound: tuple[Place, Disk]) -> None:
+def test_sound_data_is_verified_whole(sound):
     place, _ = sound
     assert place.good(CHECK) == f"{SIZE} of {SIZE}"
     shown = ioplan("run", *place.words(CHECK)).out
@@ -203,7 +201,7 @@ def test_sound_data_is_verified_whole(sound: tuple[Place, Disk]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.promise("verify.damage")
-def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
+def test_a_reader_that_verifies_nothing_fails(place):
     assert place.run(CHECK, "--create", "1MiB").code != 0
     record, _ = last_run(place.store)
     assert record.cause == "verify"
@@ -214,7 +212,7 @@ def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 @pytest.mark.promise("verify.unknown")
-def test_who_writes_without_stamps_makes_blocks_unknown(by: str, place: Place) -> None:
+def test_who_writes_without_stamps_makes_blocks_unknown(by, place):
     """In a session of another store, too."""
     place.good(FILL, "--create", "4MiB")
     elsewhere = Place(place.folder / "elsewhere", place.target)
@@ -229,7 +227,7 @@ def test_who_writes_without_stamps_makes_blocks_unknown(by: str, place: Place) -
 
 
 @pytest.mark.slow
-def test_trimmed_blocks_are_unknown_until_written_again(place: Place) -> None:
+def test_trimmed_blocks_are_unknown_until_written_again(place):
     place.good(FILL, "--create", "4MiB")
     trims = 'test "T" { run sequential 64KiB 50/50, trim 100%, verify, region 0%..50%, 1 pass }'
     place.good(trims)
@@ -239,7 +237,7 @@ def test_trimmed_blocks_are_unknown_until_written_again(place: Place) -> None:
 
 @pytest.mark.slow
 @pytest.mark.promise("verify.unknown")
-def test_a_purge_forgets_all(place: Place) -> None:
+def test_a_purge_forgets_all(place):
     place.good(FILL, "--create", "4MiB")
     purged = CHECK.replace("run", "after new run")
     assert place.run(f"precondition new {{ purge }} {purged}").code != 0
@@ -247,7 +245,7 @@ def test_a_purge_forgets_all(place: Place) -> None:
 
 
 @pytest.mark.long
-def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> None:
+def test_after_a_kill_either_generation_is_right_and_no_other(place):
     place.good(FILL, "--create", "4MiB")
     endless = 'test "T" { run random 16KiB 0/100, qd 16, verify for 60s }'
     with started(*place.words(endless)) as session:
@@ -262,7 +260,7 @@ def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> N
 
 @pytest.mark.slow
 @needs_root
-def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path: Path) -> None:
+def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path):
     """What was written on the first is not expected of the second."""
     image = tmp_path / "image"
     for text, code in ((FILL, 0), (CHECK, 3)):
@@ -278,7 +276,7 @@ def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path: Path) -> N
     assert place.message().startswith(said)
 
 
-def test_the_table_is_that_of_the_document(renew: bool) -> None:
+def test_the_table_is_that_of_the_document(renew):
     head = "| damage | made by | what a person reads |\n| --- | --- | --- |\n"
     damages: dict[str, tuple[str, Any]] = {**DAMAGES, **UNFAITHFUL}
     rows = "".join(

@@ -273,8 +273,8 @@ def cases() -> Iterator[Any]:
     "exit_codes.run_failed",
 )
 def test_a_run_fails_with_its_cause_and_what_was_measured(
-    case: str, row: Row, backend: str, tmp_path: Path, golden: Check
-) -> None:
+    case, row, backend, tmp_path, golden
+):
     with row.place(tmp_path) as scene:
         scene.more += ("--backend", backend)
         Fault(row.strike, running).happen(scene)
@@ -298,7 +298,7 @@ def test_a_run_fails_with_its_cause_and_what_was_measured(
 @needs_faulty
 @NEEDS_FIO
 @pytest.mark.promise("errors.stuck")
-def test_a_process_that_nothing_ends_is_given_up(tmp_path: Path, golden: Check) -> None:
+def test_a_process_that_nothing_ends_is_given_up(tmp_path, golden):
     """It hangs in a system call, in state D, and holds the target for as long."""
     with hanging(tmp_path) as scene:
         scene.text = READS.replace("qd 4", "qd 1")
@@ -333,7 +333,7 @@ def assert_usable_again(target: str | Path) -> None:
 @needs_faulty
 @NEEDS_FIO
 @pytest.mark.promise("errors.stuck")
-def test_what_a_killed_ioplan_left_behind_holds_the_target(tmp_path: Path) -> None:
+def test_what_a_killed_ioplan_left_behind_holds_the_target(tmp_path):
     def strike(scene: Scene) -> None:
         scene.pause.begin()
         time.sleep(0.3)
@@ -354,7 +354,7 @@ def test_what_a_killed_ioplan_left_behind_holds_the_target(tmp_path: Path) -> No
 
 @pytest.mark.long
 @needs_faulty
-def test_a_signal_ends_a_session_on_a_device_that_hangs(tmp_path: Path) -> None:
+def test_a_signal_ends_a_session_on_a_device_that_hangs(tmp_path):
     def strike(scene: Scene) -> None:
         scene.pause.begin()
         time.sleep(0.3)
@@ -391,9 +391,7 @@ def device_stands_still(scene: Scene) -> None:
         pytest.param(hanging, device_stands_still, "io_uring", marks=NEEDS_FAULTY),
     ],
 )
-def test_who_stood_still_is_named(
-    place: Callable[[Path], Any], strike: Strike, backend: str, tmp_path: Path
-) -> None:
+def test_who_stood_still_is_named(place, strike, backend, tmp_path):
     """A backend's largest latency is not the drive's then, and looks as if it were."""
     with place(tmp_path) as scene:
         scene.text, scene.more = FOUR_S, ("--backend", backend)
@@ -415,7 +413,7 @@ def test_who_stood_still_is_named(
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.promise("resume.no_io_goes_on")
-def test_nothing_goes_on_without_ioplan(backend: str, tmp_path: Path) -> None:
+def test_nothing_goes_on_without_ioplan(backend, tmp_path):
     def strike(scene: Scene) -> None:
         group.extend(members(scene.run.backend))
         assert scene.run.backend in group
@@ -440,7 +438,7 @@ def members(session: int) -> list[int]:
     return found
 
 
-def test_an_engine_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
+def test_an_engine_outlives_the_thread_that_started_it(tmp_path):
     (tmp_path / "file").write_bytes(bytes(1 << 20))
     drive = find("io_uring").open(TargetRequest(path=str(tmp_path / "file")))
     executions = []
@@ -455,7 +453,7 @@ def test_an_engine_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_ioplans_on_one_target(tmp_path: Path, golden: Check) -> None:
+def test_two_ioplans_on_one_target(tmp_path, golden):
     def strike(scene: Scene) -> None:
         refused.append(ioplan("run", *scene.words))
         scene.run.process.send_signal(signal.SIGINT)
@@ -492,7 +490,7 @@ class OnSmallDisk(Scene):
 @needs_root
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.promise("errors.full_disk", "resume.kept")
-def test_a_full_results_disk(backend: str, tmp_path: Path, golden: Check) -> None:
+def test_a_full_results_disk(backend, tmp_path, golden):
     """Once more where fio's figures of a busy moment contradict each other."""
     calmly(lambda _: full_results_disk(backend, tmp_path, golden))
 
@@ -528,9 +526,7 @@ def full_results_disk(backend: str, folder: Path, golden: Check) -> None:
 
 
 @needs_root
-def test_a_results_disk_without_room_from_the_first(
-    tmp_path: Path, golden: Check
-) -> None:
+def test_a_results_disk_without_room_from_the_first(tmp_path, golden):
     with scratch_file(tmp_path) as made, tmpfs(tmp_path / "small", "1M"):
         scene = OnSmallDisk(tmp_path, made.target)
         done = ioplan("run", *scene.words)
@@ -542,7 +538,7 @@ def test_a_results_disk_without_room_from_the_first(
 
 
 @pytest.mark.promise("figures.clock")
-def test_a_clock_that_jumps(tmp_path: Path, golden: Check) -> None:
+def test_a_clock_that_jumps(tmp_path, golden):
     """Beside the virtual machine's test, where the system's clock is set for real."""
     with scratch_file(tmp_path) as scene:
         scene.text = READS.replace("20s", "1500ms")
@@ -555,7 +551,7 @@ def test_a_clock_that_jumps(tmp_path: Path, golden: Check) -> None:
     assert row["status"] == "ok" and "clock moved by +3600.0 s" in row["message"]
 
 
-def test_the_document_has_the_table(renew: bool) -> None:
+def test_the_document_has_the_table(renew):
     check_part(DOCUMENT, "survived", table(NAMES), renew)
     assert set(NAMES) == set(FAULTS)
 

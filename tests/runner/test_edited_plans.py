@@ -76,17 +76,13 @@ EDITS = {
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.promise("verdicts.edited", "resume.removed")
-def test_an_edited_plan_has_the_verdict_of_a_new_session(
-    edit: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_an_edited_plan_has_the_verdict_of_a_new_session(edit, tmp_path, store_path):
     resumed, alone = edited(tmp_path, store_path, *EDITS[edit])
     assert resumed == alone
 
 
 @pytest.mark.promise("verdicts.most_severe", "verdicts.everywhere")
-def test_what_was_not_steady_is_one_verdict_everywhere(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_what_was_not_steady_is_one_verdict_everywhere(tmp_path, store_path):
     text = 'test "t" {\n run random 4KiB 0/100 for 1s\n expect errors == 0\n'
     text += " rounds until steady iops, at most 4, over 3, range 0.0001%\n}"
     assert truths_of(run(plan_file(tmp_path, text)), store_path).verdict == "undecided"
@@ -95,18 +91,14 @@ def test_what_was_not_steady_is_one_verdict_everywhere(
 
 
 @pytest.mark.promise("verdicts.most_severe")
-def test_an_ended_session_keeps_its_verdict_when_resumed_again(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_an_ended_session_keeps_its_verdict_when_resumed_again(tmp_path, store_path):
     assert run(plan_file(tmp_path, plan(FAILS))).code == 1
     done = ioplan("resume")
     assert "nothing to resume" in done.out
     assert truths_of(done, store_path).verdict == "failed"
 
 
-def test_a_state_that_the_plan_no_longer_has_is_no_doubt(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_state_that_the_plan_no_longer_has_is_no_doubt(tmp_path, store_path):
     never = "until steady iops every 1s, at most 1 passes, over 3, range 0.0001%"
     text = f"precondition p {{ write random 4KiB, {never} }}\n"
     prepared = text + plan(ONE).replace("{", "{ after p", 1)
@@ -117,9 +109,7 @@ def test_a_state_that_the_plan_no_longer_has_is_no_doubt(
 @pytest.mark.parametrize(
     "edit", ["a limit", "a test renamed", "an expectation removed"]
 )
-def test_what_was_shared_before_an_edit_is_mended(
-    edit: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_what_was_shared_before_an_edit_is_mended(edit, tmp_path, store_path):
     before, after = EDITS[edit]
     path = plan_file(tmp_path, before)
     run(path)
@@ -137,9 +127,7 @@ def test_what_was_shared_before_an_edit_is_mended(
 
 
 @pytest.mark.promise("verdicts.most_severe")
-def test_a_kill_after_an_edit_leaves_nothing_held(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_kill_after_an_edit_leaves_nothing_held(tmp_path, store_path):
     """Once the plan is another one, nothing is known until it is judged again."""
     run(plan_file(tmp_path, plan(ONE)))
     with Store.open(store_path) as store:
@@ -169,11 +157,7 @@ TESTS = st.lists(
 )
 @given(steps=st.lists(st.tuples(TESTS, st.integers(1, 3)), min_size=2, max_size=4))
 @pytest.mark.promise("verdicts.edited")
-def test_edits_kills_and_resumes(
-    steps: list[tuple[list[tuple[str, str, tuple[str, ...]]], int]],
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_edits_kills_and_resumes(steps, tmp_path_factory, monkeypatch):
     """Killed at the n-th record of a call; the last one is left in peace."""
     folder = tmp_path_factory.mktemp("edited")
     store, path = folder / "results.db", folder / "plan.ioplan"

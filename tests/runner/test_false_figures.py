@@ -81,14 +81,14 @@ def simulated(store: Store, workload: str, lie: str) -> RunRecord:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path) -> Iterator[Store]:
     with Store.open(tmp_path / "r.db") as opened:
         yield opened
 
 
 @pytest.mark.parametrize("lie", sorted({*LIES} - OF_THE_CLOCK))
 @pytest.mark.promise("figures.contradictions")
-def test_a_lie_on_a_true_backend_is_not_stored_as_ok(store: Store, lie: str) -> None:
+def test_a_lie_on_a_true_backend_is_not_stored_as_ok(store, lie):
     record = simulated(store, LIES[lie][0], lie)
     assert (record.status, record.verdicts) == ("failed", ()), lie
     causes = ("inconsistent", "short", "backend-garbage", "device-error")
@@ -100,7 +100,7 @@ TRUE = [MIXED, READS, RATED, PASS, SIZES, TWO, FLUSHED, PAUSED, PHASED, VERIFIED
 
 
 @pytest.mark.parametrize("workload", TRUE)
-def test_without_a_lie_it_is(store: Store, workload: str) -> None:
+def test_without_a_lie_it_is(store, workload):
     record = simulated(store, workload, "")
     assert record.status == "ok", record.message
 
@@ -142,6 +142,6 @@ SOME = ("run_ns half", "all times tenfold")
 @pytest.mark.slow
 @pytest.mark.parametrize("lie", SOME)
 @pytest.mark.promise("figures.contradictions")
-def test_a_program_that_lies_over_the_protocol(tmp_path: Path, lie: str) -> None:
+def test_a_program_that_lies_over_the_protocol(tmp_path, lie):
     record = over_the_protocol(tmp_path, lie)
     assert (record.status, record.verdicts) == ("failed", ())

@@ -25,7 +25,6 @@ from faults import (
     Fault,
     Moment,
     Session,
-    Strike,
     at_once,
     check_end,
     check_struck,
@@ -130,7 +129,7 @@ SIGNALLED = [
 
 
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Session:
+def quiet(tmp_path_factory) -> Session:
     """The same session undisturbed."""
     folder = tmp_path_factory.mktemp("quiet")
     made = Session(plan_file(folder, PLAN + SOUGHT), folder / "results.db", SIM)
@@ -142,15 +141,13 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Session:
 
 
 @pytest.fixture
-def session(quiet: Session, tmp_path: Path) -> Session:
+def session(quiet, tmp_path) -> Session:
     return Session(quiet.plan, tmp_path / "results.db", SIM)
 
 
 @pytest.mark.parametrize("moment", [*MOMENTS, *LONG])
 @pytest.mark.promise("resume.once", "resume.kept", "resume.rounds", "resume.seek")
-def test_what_is_killed_ends_as_an_undisturbed_session(
-    moment: str, session: Session, quiet: Session
-) -> None:
+def test_what_is_killed_ends_as_an_undisturbed_session(moment, session, quiet):
     Fault(KILLED, EVERY[moment]).happen(session)
     assert session.codes == [-signal.SIGKILL]
     check_struck(session)
@@ -160,9 +157,7 @@ def test_what_is_killed_ends_as_an_undisturbed_session(
 
 @pytest.mark.parametrize(("strike", "moment"), SIGNALLED)
 @pytest.mark.promise("resume.ctrl_c", "resume.once")
-def test_what_is_stopped_ends_as_an_undisturbed_session(
-    strike: Strike, moment: str, session: Session, quiet: Session
-) -> None:
+def test_what_is_stopped_ends_as_an_undisturbed_session(strike, moment, session, quiet):
     Fault(strike, EVERY[moment]).happen(session)
     has_ended = moment in AT_THE_END
     assert session.codes == [quiet.codes[0] if has_ended else INTERRUPTED]
@@ -181,9 +176,7 @@ def test_what_is_stopped_ends_as_an_undisturbed_session(
     ],
 )
 @pytest.mark.promise("resume.once")
-def test_a_resume_is_struck_too(
-    first: str, second: str, session: Session, quiet: Session
-) -> None:
+def test_a_resume_is_struck_too(first, second, session, quiet):
     for moment in (EVERY[first], EVERY[second]):
         Fault(KILLED, moment).happen(session)
         check_struck(session)
@@ -195,9 +188,7 @@ def test_a_resume_is_struck_too(
 @needs_root
 @pytest.mark.parametrize("moment", ["in a run", "as a run is stored"])
 @pytest.mark.promise("errors.full_disk")
-def test_a_session_whose_store_is_full_goes_on(
-    moment: str, quiet: Session, tmp_path: Path
-) -> None:
+def test_a_session_whose_store_is_full_goes_on(moment, quiet, tmp_path):
     with tmpfs(tmp_path / "small", "10M") as folder:
         session = Session(quiet.plan, folder / "results.db", SIM)
         Fault(disk_filled, EVERY[moment]).happen(session)
@@ -210,9 +201,7 @@ def test_a_session_whose_store_is_full_goes_on(
 
 
 @pytest.mark.parametrize("strike", [KILLED, STOPPED], ids=["KILL", "INT"])
-def test_a_report_that_is_struck_is_no_part_of_one(
-    strike: Strike, quiet: Session, tmp_path: Path
-) -> None:
+def test_a_report_that_is_struck_is_no_part_of_one(strike, quiet, tmp_path):
     page = tmp_path / "report.html"
     report = Report(quiet.store, page)
     Fault(strike, storing("records")).happen(report)
@@ -288,7 +277,7 @@ def killed_again_and_again(
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.promise("resume.once", "resume.kept", "resume.state_written")
-def test_at_random_instants(kind: str, tmp_path: Path, renew: bool) -> None:
+def test_at_random_instants(kind, tmp_path, renew):
     plan = plan_file(tmp_path, PLAN)
     calm = another(kind, plan, "calm.db")
     code, took_s = calm.begin().undisturbed(KINDS[kind])
@@ -325,7 +314,7 @@ def write_row(kind: str, kills: Counter[str]) -> None:
     DOCUMENT.write_text("\n".join(written) + "\n")
 
 
-def test_the_document_has_what_was_shown() -> None:
+def test_the_document_has_what_was_shown():
     rows = [line.split("|") for line in DOCUMENT.read_text().splitlines()]
     for kind in KINDS:
         (row,) = (one for one in rows if len(one) > 1 and one[1].strip() == kind)

@@ -58,9 +58,7 @@ def run(
 @pytest.mark.usefixtures("rough_sim")
 @pytest.mark.parametrize("metric", SEEKS)
 @pytest.mark.long
-def test_a_seek_finds_where_a_part_of_the_run_holds(
-    metric: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_seek_finds_where_a_part_of_the_run_holds(metric, tmp_path, store_path):
     *probes, last = run(tmp_path, store_path, SEEKS[metric])
     assert last.found and last.found.value and last.found.confirmed
     assert 990 <= last.found.value <= 1_110
@@ -88,9 +86,7 @@ COMPARED = ("reader.p99 during calm", "reader.p99 during busy", "worst_second.io
 
 
 @pytest.mark.usefixtures("rough_sim")
-def test_sessions_are_compared_by_parts_of_their_runs(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_sessions_are_compared_by_parts_of_their_runs(tmp_path, store_path):
     slow = tmp_path / "slow.toml"
     slow.write_text('[host]\noverhead = "40us"\n')
     sides = [
@@ -131,9 +127,7 @@ test "Parted" {
 
 
 @pytest.mark.usefixtures("rough_sim")
-def test_what_is_of_a_stream_is_of_its_part_of_the_run(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_what_is_of_a_stream_is_of_its_part_of_the_run(tmp_path, store_path):
     """Before and after that it has no I/O, which says nothing of the drive."""
     (record,) = run(tmp_path, store_path, PARTED)
     assert [one.outcome for one in record.verdicts] == ["held"] * 4
@@ -159,8 +153,8 @@ def test_what_is_of_a_stream_is_of_its_part_of_the_run(
     ],
 )
 def test_a_run_that_is_cut_short_tells_nothing_of_the_time_it_lacks(
-    words: tuple[str, ...], outcome: str, why: str, tmp_path: Path, store_path: Path
-) -> None:
+    words, outcome, why, tmp_path, store_path
+):
     plan = """test "W" {
   run random 4KiB 100/0 for 10s
   expect iops during 1s..9s >= 100 iops
@@ -188,9 +182,7 @@ PLAN = """test "T" {
 @pytest.mark.slow
 @pytest.mark.parametrize("back", [True, False], ids=["back", "ahead"])
 @pytest.mark.promise("figures.clock")
-def test_times_of_a_session_stay_as_far_apart_as_they_were(
-    back: bool, tmp_path: Path, store_path: Path
-) -> None:
+def test_times_of_a_session_stay_as_far_apart_as_they_were(back, tmp_path, store_path):
     flag = tmp_path / "flag"
     environment = hour_ahead(tmp_path, flag)
     if back:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from bench import FILLED, READS, Bench, Script, ScriptedExecution, played, steady_at
@@ -17,7 +16,7 @@ from ioplan.runner import BaselineSession
 # order
 
 
-def test_everything_is_told_in_order(bench: Bench) -> None:
+def test_everything_is_told_in_order(bench):
     text = FILLED + 'test "T" { after filled\n run random 4KiB 100/0 for 2s\n'
     text += "idle 3s\n expect iops > 1 }"
     assert bench.go(text).status == "ok"
@@ -53,7 +52,7 @@ def test_everything_is_told_in_order(bench: Bench) -> None:
 
 
 @pytest.mark.promise("resume.once")
-def test_each_run_is_durable_before_the_next_begins(bench: Bench) -> None:
+def test_each_run_is_durable_before_the_next_begins(bench):
     """Read from a connection of its own, as after a crash."""
     kept: list[int] = []
 
@@ -67,7 +66,7 @@ def test_each_run_is_durable_before_the_next_begins(bench: Bench) -> None:
     assert kept == [0, 1, 2]
 
 
-def test_runs_that_only_read_cannot_write(bench: Bench) -> None:
+def test_runs_that_only_read_cannot_write(bench):
     bench.go(READS % "")
     assert all(record.asked.job.read_only for record in bench.records)
     bench.go('test "T" { run random 4KiB 100/0 for 1s\n run random 4KiB 0/100 for 1s }')
@@ -78,7 +77,7 @@ def test_runs_that_only_read_cannot_write(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("script", [steady_at(100), steady_at(*range(10, 5000, 100))])
-def test_the_time_left_sinks_to_nothing(bench: Bench, script: Script) -> None:
+def test_the_time_left_sinks_to_nothing(bench, script):
     text = FILLED + (
         'test "A" { after filled before each round\n run random 4KiB for 2s\n'
         "vary read in 100%, 0%\n rounds until steady iops when read == 0%, at most 9 }\n"
@@ -103,7 +102,7 @@ def verdicts(bench: Bench) -> dict[int, list[tuple[str, float | None]]]:
     }
 
 
-def test_a_run_is_judged_at_once(bench: Bench) -> None:
+def test_a_run_is_judged_at_once(bench):
     bench.go(READS % "expect iops > 150\n expect errors == 0", steady_at(100, 200))
     assert verdicts(bench) == {
         1: [("failed", 100), ("held", 0)],
@@ -115,12 +114,12 @@ def test_a_run_is_judged_at_once(bench: Bench) -> None:
     assert not bench.told("add_verdicts")
 
 
-def test_only_the_cells_that_are_meant_are_judged(bench: Bench) -> None:
+def test_only_the_cells_that_are_meant_are_judged(bench):
     bench.go(READS % "expect iops > 150 when qd == 2")
     assert verdicts(bench) == {2: [("failed", 100)]}
 
 
-def test_repeats_are_judged_together_at_the_end(bench: Bench) -> None:
+def test_repeats_are_judged_together_at_the_end(bench):
     text = 'test "T" { vary qd in 1, 2\n repeat 2 { run random 4KiB 100/0 for 1s }\n'
     bench.go(text + "expect iops >= 300 }", steady_at(100, 300, 300, 400))
     assert verdicts(bench) == {2: [("failed", 200)], 4: [("held", 350)]}
@@ -128,7 +127,7 @@ def test_repeats_are_judged_together_at_the_end(bench: Bench) -> None:
     assert bench.log.index(("add", 4)) < bench.log.index(("add_verdicts", 2))
 
 
-def test_steps_of_a_test_are_judged_apart(bench: Bench) -> None:
+def test_steps_of_a_test_are_judged_apart(bench):
     """Also one that stands before a repeat and one that stands in it."""
     text = 'test "T" { run random 8KiB 100/0 for 1s\n'
     text += "repeat 2 { run random 4KiB 100/0 for 1s }\n expect iops >= 200 }"
@@ -136,7 +135,7 @@ def test_steps_of_a_test_are_judged_apart(bench: Bench) -> None:
     assert verdicts(bench) == {1: [("failed", 100)], 3: [("held", 300)]}
 
 
-def test_rounds_are_judged_on_the_last_window(bench: Bench) -> None:
+def test_rounds_are_judged_on_the_last_window(bench):
     """All of each round counts, also where a round repeats a run."""
     rates = [1000, 1000, 100, 102, 100, 98, 100, 104, 100, 96, 110, 90]
     text = 'test "T" { repeat 2 { run random 4KiB 100/0 for 1s }\n'
@@ -149,7 +148,7 @@ def test_rounds_are_judged_on_the_last_window(bench: Bench) -> None:
     ]
 
 
-def test_against_an_earlier_session(bench: Bench) -> None:
+def test_against_an_earlier_session(bench):
     text = READS % "expect iops >= 95% of baseline"
     bench.go(text, steady_at(100, 200, 300))
     assert bench.outcomes == {"no baseline": 3}
@@ -171,7 +170,7 @@ STEPS = """test "T" {
 }"""
 
 
-def test_a_step_is_compared_with_another_of_its_cell(bench: Bench) -> None:
+def test_a_step_is_compared_with_another_of_its_cell(bench):
     bench.go(STEPS, steady_at(100, 95, 100, 80))
     found = [[one.outcome for one in r.verdicts] for r in bench.records]
     assert found == [["held"], ["held"], ["held"], ["failed"]]
@@ -203,7 +202,7 @@ def failing(*numbers: int, cause: str = "device-error") -> Script:
 
 
 @pytest.mark.promise("resume.stop")
-def test_the_default_is_to_stop(bench: Bench) -> None:
+def test_the_default_is_to_stop(bench):
     tally = bench.go(READS % "", failing(2))
     assert [one.status for one in bench.records] == ["ok", "failed"]
     assert tally.failure == "T: run 2 broke"
@@ -211,7 +210,7 @@ def test_the_default_is_to_stop(bench: Bench) -> None:
 
 
 @pytest.mark.promise("resume.continue")
-def test_continue_goes_on_with_the_next_cell(bench: Bench) -> None:
+def test_continue_goes_on_with_the_next_cell(bench):
     tally = bench.go(READS % "", failing(1, 2), on_failure="continue")
     assert [one.status for one in bench.records] == ["failed", "failed", "ok"]
     assert tally.failure == "T: run 1 broke (and 1 more failed)"
@@ -221,14 +220,14 @@ def test_continue_goes_on_with_the_next_cell(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("text", [READS % "", TWO_TESTS])
-def test_a_process_that_nothing_ends_stops_the_session(text: str, bench: Bench) -> None:
+def test_a_process_that_nothing_ends_stops_the_session(text, bench):
     """Nor can another test go on then."""
     bench.go(text, failing(1, cause="stuck"), on_failure="continue")
     assert [one.cause for one in bench.records] == ["stuck"]
 
 
 @pytest.mark.promise("resume.without_state")
-def test_without_its_state_a_test_is_given_up(bench: Bench) -> None:
+def test_without_its_state_a_test_is_given_up(bench):
     tally = bench.go(TWO_TESTS, failing(1), on_failure="continue")
     kinds = [(one.asked.test, one.asked.kind, one.status) for one in bench.records]
     assert kinds == [("A", "prepare", "failed"), ("B", "run", "ok")]
@@ -236,7 +235,7 @@ def test_without_its_state_a_test_is_given_up(bench: Bench) -> None:
     assert ("note", "A: abandoned: A: run 1 broke") in bench.log
 
 
-def test_the_state_is_made_again_after_a_failed_write(bench: Bench) -> None:
+def test_the_state_is_made_again_after_a_failed_write(bench):
     """The failed run has written; the cell after it must not start from there."""
     text = FILLED + 'test "A" { after filled before each qd\n vary qd in 1, 2\n'
     bench.go(text + "run random 4KiB 0/100 for 1s }", failing(2), on_failure="continue")
@@ -250,7 +249,7 @@ def test_the_state_is_made_again_after_a_failed_write(bench: Bench) -> None:
 
 
 @pytest.mark.promise("resume.failed_round")
-def test_a_failed_round_has_no_value(bench: Bench) -> None:
+def test_a_failed_round_has_no_value(bench):
     text = 'test "T" { run random 4KiB 100/0 for 1s\n'
     text += "rounds until steady iops, over 3, at most 6 }"
     bench.go(text, failing(2), on_failure="continue")
@@ -274,9 +273,7 @@ WRITES = 'test "T" { vary qd in 1, 2, 4\n run random 4KiB 100/0 for 1MiB\n%s}'
     ],
 )
 @pytest.mark.promise("exit_codes.run_failed", "resume.continue", "resume.stop")
-def test_the_plan_decides_before_the_lab(
-    plan: str, lab: str, runs: int, tmp_path: Path, store_path: Path
-) -> None:
+def test_the_plan_decides_before_the_lab(plan, lab, runs, tmp_path, store_path):
     """A file that is cut short under the session: every run fails."""
     target = tmp_path / "scratch"
     text = plan + WRITES % ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 
 import pytest
 from bench import Bench
@@ -62,7 +61,7 @@ def printed(bench: Bench, text: str) -> str:
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
 @pytest.mark.promise("verdicts.not_measured")
-def test_held_in_one_of_five(bench: Bench, policy: str) -> None:
+def test_held_in_one_of_five(bench, policy):
     stopped(bench, CELLS, on_failure=policy)
     found = reported(bench, CELLS)
     failed = "1 run failed" if policy == "stop" else "4 runs failed"
@@ -76,7 +75,7 @@ def test_held_in_one_of_five(bench: Bench, policy: str) -> None:
 
 
 @pytest.mark.promise("verdicts.not_measured")
-def test_cells_that_never_began_have_rows_and_places_on_the_axis(bench: Bench) -> None:
+def test_cells_that_never_began_have_rows_and_places_on_the_axis(bench):
     stopped(bench, CELLS)
     (section,) = reported(bench, CELLS).sections
     rows = list(section.runs.records())
@@ -95,7 +94,7 @@ def test_cells_that_never_began_have_rows_and_places_on_the_axis(bench: Bench) -
     assert section.counted == "2 runs of 2 cells, 3 cells not measured"
 
 
-def test_a_test_that_never_began_is_told_of(bench: Bench) -> None:
+def test_a_test_that_never_began_is_told_of(bench):
     text = CELLS + LATER
     stopped(bench, text)
     found = reported(bench, text)
@@ -110,9 +109,7 @@ def test_a_test_that_never_began_is_told_of(bench: Bench) -> None:
     assert "1 not measured; 1 remark" in page(found)
 
 
-def test_a_plan_that_is_lost_does_not_become_one_without_expectations(
-    bench: Bench,
-) -> None:
+def test_a_plan_that_is_lost_does_not_become_one_without_expectations(bench):
     bench.go(CELLS, failing(1))
     bench.store.finish("s1", "interrupted", "2026-11-21T05:46:12Z")
     expected = "1 run failed; 5 of 5 expectations not measured; 4 cells not measured"
@@ -134,7 +131,7 @@ def exported(bench: Bench, text: str, format: str) -> bytes:
 
 
 @pytest.mark.promise("verdicts.not_measured")
-def test_the_export_has_what_was_not_measured(bench: Bench) -> None:
+def test_the_export_has_what_was_not_measured(bench):
     text = CELLS + LATER
     stopped(bench, text)
     flat = io.StringIO(exported(bench, text, "csv").decode(), newline="")
@@ -174,8 +171,8 @@ def test_the_export_has_what_was_not_measured(bench: Bench) -> None:
     ],
 )
 def test_only_settled_values_on_an_accepted_fresh_drive_are_no_failure(
-    limit: str, head: str, code: int, told: str, tmp_path: Path, store_path: Path
-) -> None:
+    limit, head, code, told, tmp_path, store_path
+):
     text = f"""{head}precondition p {{ purge }}
     test "R" {{ after p run random 4KiB 0/100 for 1s
     rounds until steady iops, at most 4, over 3, {limit} }}"""
@@ -196,8 +193,6 @@ def test_only_settled_values_on_an_accepted_fresh_drive_are_no_failure(
     ids=["run", "precondition"],
 )
 @pytest.mark.promise("verdicts.unsteady")
-def test_a_run_and_a_precondition_too(
-    text: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_run_and_a_precondition_too(text, tmp_path, store_path):
     done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim", "--quiet")
     assert done.code == 1, done.err

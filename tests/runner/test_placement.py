@@ -57,7 +57,7 @@ def job_of(*threads: int, cpus: tuple[int, ...] = ()) -> Job:
     )  # fmt: skip
 
 
-def test_the_drives_node_comes_first_and_the_last_cpu_of_it(tmp_path: Path) -> None:
+def test_the_drives_node_comes_first_and_the_last_cpu_of_it(tmp_path):
     tree = two_nodes(tmp_path)
     node = numa_node(tree, tmp_path / DISK)
     assert node == 1
@@ -68,9 +68,7 @@ def test_the_drives_node_comes_first_and_the_last_cpu_of_it(tmp_path: Path) -> N
     assert chosen_cpus(tree, 1, frozenset({0, 2, 5})) == (5, 2, 0), "what is allowed"
 
 
-def test_a_drive_that_the_kernel_does_not_have_is_found_on_the_bus(
-    tmp_path: Path,
-) -> None:
+def test_a_drive_that_the_kernel_does_not_have_is_found_on_the_bus(tmp_path):
     tree = two_nodes(tmp_path)
     assert node_of(tree, "nvme:pcie:0000:00:03.0/1") == 1
     assert node_of(tree, "nvme:pcie:0000:00:04.0/1") is None
@@ -79,7 +77,7 @@ def test_a_drive_that_the_kernel_does_not_have_is_found_on_the_bus(
     assert node_of(tree, "nvme:pcie:0000:00:03.0/1") is None
 
 
-def test_ioplan_keeps_off_the_cpus_of_the_run_while_others_are_left() -> None:
+def test_ioplan_keeps_off_the_cpus_of_the_run_while_others_are_left():
     cpus = (7, 6, 5, 4, 3, 2, 1, 0)
     by_node = Placement(cpus, ALL)
     assert by_node.own_cpus(job_of(2, cpus=cpus)) == ALL - {7, 6}
@@ -88,7 +86,7 @@ def test_ioplan_keeps_off_the_cpus_of_the_run_while_others_are_left() -> None:
     assert named.own_cpus(job_of(1, cpus=(2, 3))) == ALL - {2, 3}
 
 
-def test_it_comes_back_when_the_run_is_over() -> None:
+def test_it_comes_back_when_the_run_is_over():
     allowed = frozenset(HERE)
     with Placement(tuple(HERE), allowed).placed(job_of(1)) as (job, _):
         meanwhile = os.sched_getaffinity(0)
@@ -96,7 +94,7 @@ def test_it_comes_back_when_the_run_is_over() -> None:
     assert os.sched_getaffinity(0) == allowed
 
 
-def test_two_sessions_take_other_cpus_while_there_are_enough() -> None:
+def test_two_sessions_take_other_cpus_while_there_are_enough():
     cpus = (9002, 9001, 9000)  # of no machine, and so of no other test
     with CpuClaims(cpus, 1) as first, CpuClaims(cpus, 2) as second:
         assert first.order == cpus and second.order == (9001, 9000, 9002)
@@ -107,7 +105,7 @@ def test_two_sessions_take_other_cpus_while_there_are_enough() -> None:
         assert later.order == cpus and not later.shared
 
 
-def test_a_cpu_that_another_session_uses_is_named() -> None:
+def test_a_cpu_that_another_session_uses_is_named():
     allowed = frozenset(HERE)
     with CpuClaims([9003], 1), Placement((9003,), allowed).placed(job_of(1)) as placed:
         (warning,) = placed.warnings
@@ -115,7 +113,7 @@ def test_a_cpu_that_another_session_uses_is_named() -> None:
     assert placed.job.cpus == (9003,)
 
 
-def test_cpus_that_are_held_stay_the_same_between_runs() -> None:
+def test_cpus_that_are_held_stay_the_same_between_runs():
     """Another session that comes between two runs gets none of them."""
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     both = Placement((900, 901, 902), frozenset(cpus))
@@ -133,7 +131,7 @@ def test_cpus_that_are_held_stay_the_same_between_runs() -> None:
             assert warnings == ()
 
 
-def test_a_backend_that_takes_no_cpus_is_given_none() -> None:
+def test_a_backend_that_takes_no_cpus_is_given_none():
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1, block_bytes=512)
     assert placement_of(find("sim"), facts, "0") == Placement()
     for name in ("io_uring", "fio", "spdk"):
@@ -141,7 +139,7 @@ def test_a_backend_that_takes_no_cpus_is_given_none() -> None:
         assert placement_of(find(name), facts, str(HERE[0])).cpus == (HERE[0],)
 
 
-def test_a_lab_cannot_name_what_the_process_may_not_use() -> None:
+def test_a_lab_cannot_name_what_the_process_may_not_use():
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1, block_bytes=512)
     with pytest.raises(
         BackendError, match=r"CPU 4095, which ioplan may not use on this host"
@@ -151,7 +149,7 @@ def test_a_lab_cannot_name_what_the_process_may_not_use() -> None:
         placement_of(find("fio"), facts, "3-2")
 
 
-def test_fio_is_told_in_its_own_words() -> None:
+def test_fio_is_told_in_its_own_words():
     fio = find("fio")
     pinned = fio.native(job_of(2, 1, cpus=(7, 6, 5, 4)), {})
     first, second = pinned.split("[s1]")
@@ -164,9 +162,7 @@ def test_fio_is_told_in_its_own_words() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
-def test_the_record_has_the_cpus_that_the_lab_names(
-    backend: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_the_record_has_the_cpus_that_the_lab_names(backend, tmp_path, store_path):
     lab = tmp_path / "lab.toml"
     lab.write_text(f'cpus = "{HERE[0]}"\n')
     plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 100ms }')
@@ -185,9 +181,7 @@ def test_the_record_has_the_cpus_that_the_lab_names(
 
 
 @pytest.mark.parametrize("user, found", [(0, "ada"), (1000, "eve")])
-def test_under_sudo_it_is_the_caller(
-    user: int, found: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_under_sudo_it_is_the_caller(user, found, monkeypatch):
     """Who is not root may say anything there."""
     monkeypatch.setenv("SUDO_USER", "ada")
     monkeypatch.setenv("LOGNAME", "eve")

@@ -52,7 +52,7 @@ ABSENT = ("--backend", "fio", "--option", "path=/nowhere/fio")
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Path:
+def plan(tmp_path) -> Path:
     return plan_file(tmp_path, PLAN)
 
 
@@ -65,9 +65,7 @@ def grades(found: dict[str, Any]) -> dict[str, str]:
     return {one["test"]: one["fit"] for one in found["tests"]}
 
 
-def test_each_test_is_exact_approximate_or_impossible_with_nothing_installed(
-    plan: Path,
-) -> None:
+def test_each_test_is_exact_approximate_or_impossible_with_nothing_installed(plan):
     found = fit(plan, *ABSENT)
     assert not found["usable"] and found["refused"]
     assert grades(found) == {
@@ -85,12 +83,12 @@ def test_each_test_is_exact_approximate_or_impossible_with_nothing_installed(
     assert gap["field"] == "align" and gap["edit"] == "align 4KiB"
 
 
-def test_the_edit_makes_it_exact(tmp_path: Path) -> None:
+def test_the_edit_makes_it_exact(tmp_path):
     text = PLAN.replace("64KiB 50% } 100/0", "64KiB 50% } 100/0, align 4KiB")
     assert grades(fit(plan_file(tmp_path, text), *ABSENT))["Mixed"] == "exact"
 
 
-def test_the_table_tells_what_instead_and_what_to_type(plan: Path) -> None:
+def test_the_table_tells_what_instead_and_what_to_type(plan):
     done = ioplan("plan", plan, *ABSENT)
     assert done.code == 2
     text = " ".join(done.out.split())
@@ -103,7 +101,7 @@ def test_the_table_tells_what_instead_and_what_to_type(plan: Path) -> None:
 
 
 @pytest.mark.promise("exit_codes.plan")
-def test_a_plan_is_refused_unless_all_of_it_is_accepted(tmp_path: Path) -> None:
+def test_a_plan_is_refused_unless_all_of_it_is_accepted(tmp_path):
     text = PLAN[: PLAN.index('test "Verified"')].partition("\n")[2]
     plan = plan_file(tmp_path, text)
     assert ioplan("plan", plan, *ABSENT).code == 2
@@ -120,7 +118,7 @@ def test_a_plan_is_refused_unless_all_of_it_is_accepted(tmp_path: Path) -> None:
         assert ioplan("plan", plan, *ABSENT, *words).code == 0, words
 
 
-def test_only_exact_shows_the_steps_that_would_be_run(plan: Path) -> None:
+def test_only_exact_shows_the_steps_that_would_be_run(plan):
     done = ioplan("plan", plan, *ABSENT, "--only-exact", "--json")
     shown = json.loads(done.out)
     assert done.code == 0
@@ -129,14 +127,14 @@ def test_only_exact_shows_the_steps_that_would_be_run(plan: Path) -> None:
     assert {one["test"] for one in shown["fit"]["tests"] if one["runs"]} == kept
 
 
-def test_an_unknown_approximation_is_no_word(plan: Path) -> None:
+def test_an_unknown_approximation_is_no_word(plan):
     done = ioplan("plan", plan, *ABSENT, "--allow", "aling")
     assert done.code == 2 and "did you mean 'align'?" in done.err
     done = ioplan("plan", plan, "--allow", "align")
     assert done.code == 2 and "add --backend" in done.err
 
 
-def test_the_version_decides(tmp_path: Path) -> None:
+def test_the_version_decides(tmp_path):
     plan = plan_file(
         tmp_path, 'test "T" { run random 4KiB 50/50, sync every 1 for 1s }'
     )
@@ -162,8 +160,8 @@ TCP = "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"
     ],
 )
 def test_an_address_that_only_the_backend_knows(
-    target: str, words: tuple[str, ...], size_bytes: int, assumed: bool, tmp_path: Path
-) -> None:
+    target, words, size_bytes, assumed, tmp_path
+):
     plan = plan_file(tmp_path, READS)
     spdk = ("--backend", "spdk", "--target", target, *words)
     done = ioplan("plan", plan, *spdk)
@@ -174,7 +172,7 @@ def test_an_address_that_only_the_backend_knows(
     assert told is assumed
 
 
-def test_what_the_target_is_decides_too(tmp_path: Path) -> None:
+def test_what_the_target_is_decides_too(tmp_path):
     plan = plan_file(tmp_path, READS.replace("4KiB", "512B"))
     words = ("--backend", "spdk", "--target", "malloc:64MiB")
     assert ioplan("plan", plan, *words).code == 0
@@ -184,7 +182,7 @@ def test_what_the_target_is_decides_too(tmp_path: Path) -> None:
     assert done.code == 2 and "specifies its size" in done.err
 
 
-def test_a_device_that_is_elsewhere(tmp_path: Path) -> None:
+def test_a_device_that_is_elsewhere(tmp_path):
     plan = plan_file(tmp_path, 'test "T" { run random 4KiB 0/100, trim 100% for 1s }')
     away = (*ABSENT, "--target", "/dev/nvme9n1")
     assert ioplan("plan", plan, *away).code == 2  # how large is it?
@@ -193,9 +191,7 @@ def test_a_device_that_is_elsewhere(tmp_path: Path) -> None:
     assert "on block devices only" in ioplan("plan", plan, *file).err
 
 
-def test_run_does_what_fits_and_tells_the_rest(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_run_does_what_fits_and_tells_the_rest(tmp_path, store_path):
     text = """test "Fits" { run random 4KiB 100/0 for 100ms }
 test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
 """
@@ -212,9 +208,7 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
 
 
 @pytest.mark.slow
-def test_a_resumed_session_leaves_out_the_same_tests(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_resumed_session_leaves_out_the_same_tests(tmp_path, store_path):
     text = """test "Fits" { run random 4KiB 100/0 for 1MiB vary qd in 1 }
 test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 1MiB }
 """
@@ -263,14 +257,12 @@ def rate_and_depth(self: SimBackend, job: Job, options: dict[str, Any]) -> list[
 
 
 @pytest.fixture
-def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def limited(monkeypatch) -> None:
     monkeypatch.setattr(SimBackend, "gaps", rate_and_depth)
 
 
 @pytest.mark.promise("backends.refused")
-def test_gaps_are_refused_with_the_caret_on_the_clause(
-    limited: None, tmp_path: Path, store_path: Path
-) -> None:
+def test_gaps_are_refused_with_the_caret_on_the_clause(limited, tmp_path, store_path):
     done = ioplan("run", plan_file(tmp_path, LIMITED), "--backend", "sim")
     assert done.code == 2 and done.out == ""
     blocks = done.err.strip().split("\n\n")
@@ -295,8 +287,8 @@ def test_gaps_are_refused_with_the_caret_on_the_clause(
     ],
 )
 def test_what_cannot_be_approximated_is_refused_all_the_same(
-    text: str, limited: None, tmp_path: Path, store_path: Path
-) -> None:
+    text, limited, tmp_path, store_path
+):
     plan = plan_file(tmp_path, text)
     done = ioplan("run", plan, "--backend", "sim", "--allow-approximate")
     assert done.code == 2
@@ -304,9 +296,7 @@ def test_what_cannot_be_approximated_is_refused_all_the_same(
 
 
 @pytest.mark.promise("backends.allowed")
-def test_a_substitution_is_in_every_record(
-    limited: None, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_substitution_is_in_every_record(limited, tmp_path, store_path):
     plan = plan_file(tmp_path, LIMITED.replace("qd 64", "qd 8"))
     assert ioplan("run", plan, "--backend", "sim", "--allow", "qd").code == 2
     done = ioplan("run", plan, "--backend", "sim", "--allow", "rate", "--json")
@@ -324,7 +314,7 @@ MIXED = """test "A mix of which a fio job can say a part, under a title that is 
 @NEEDS_FIO
 @pytest.mark.parametrize("more", [(), ("--show-native",), ("--json",)])
 @pytest.mark.promise("exit_codes.plan")
-def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_a_plan_is_refused_as_its_run_is(tmp_path, more):
     plan = plan_file(tmp_path, MIXED)
     shown = ioplan("plan", plan, "--backend", "fio", *more)
     create = ("--target", tmp_path / "s.bin", "--create", "16MiB")
@@ -335,7 +325,7 @@ def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, more: tuple[str, ...]) 
 
 
 @pytest.mark.slow
-def test_native_texts_are_shown_once(tmp_path: Path) -> None:
+def test_native_texts_are_shown_once(tmp_path):
     plan = plan_file(tmp_path, LIMITED)
     done = ioplan("plan", plan, "--backend", "io_uring", "--show-native")
     assert done.code == 0
@@ -350,7 +340,7 @@ def steps(text: str) -> tuple[Prepare | Run, ...]:
     return summary_of(check(Source("plan", text))).io_steps
 
 
-def test_misfits_are_said_once_each_with_the_test() -> None:
+def test_misfits_are_said_once_each_with_the_test():
     found = steps(
         'precondition p { write random 6KiB, 1 pass }\ntest "A" { after p\n'
         "run random 4KiB for 1s\n vary size in 512B, 4KiB\n vary qd in 1, 2\n"
@@ -373,16 +363,14 @@ def test_misfits_are_said_once_each_with_the_test() -> None:
         ("region 16GiB..100%", "its region begins at 16GiB, and ends at 1GiB"),
     ],
 )
-def test_a_region_has_room_on_the_target(words: str, told: str) -> None:
+def test_a_region_has_room_on_the_target(words, told):
     text = f'test "A" {{ run random 4KiB 100/0, {words} for 1s }}'
     found = misfits(steps(text), FACTS)
     assert len(found) == bool(told)
     assert all(one.kind is Cause.TOO_SMALL and told in one.text for one in found)
 
 
-def test_amplification_needs_a_meter(
-    tmp_path: Path, store_path: Path, rough_sim: None
-) -> None:
+def test_amplification_needs_a_meter(tmp_path, store_path, rough_sim):
     """A file has no log of a drive; the simulated drive tells it."""
     text = (
         "precondition p { write random 4KiB, until steady waf every 1%, at most 1 pass }"
@@ -423,13 +411,7 @@ def folders(store: Path) -> list[str]:
         (SHORT, ("--backend", "spdk", "--target", "malloc:64MiB")),
     ],
 )
-def test_nothing_is_left(
-    text: str,
-    words: tuple[str, ...],
-    tmp_path: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nothing_is_left(text, words, tmp_path, store_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = ioplan("run", plan_file(tmp_path, text), *words)
     assert done.code == 2, done.err

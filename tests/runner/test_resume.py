@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def reads(depths: str) -> str:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     return tmp_path / "scratch"
 
 
@@ -66,9 +66,7 @@ def depths(store: Path) -> list[str]:
 
 
 @pytest.mark.promise("resume.state_kept")
-def test_a_state_is_kept_while_nothing_writes(
-    tmp_path: Path, store_path: Path, file: Path
-) -> None:
+def test_a_state_is_kept_while_nothing_writes(tmp_path, store_path, file):
     plan = plan_file(tmp_path, reads("1, 2"))
     run(plan, file)
     shown = ioplan("plan", plan, "--target", file).out
@@ -81,9 +79,7 @@ def test_a_state_is_kept_while_nothing_writes(
 
 
 @pytest.mark.promise("resume.state_written")
-def test_a_write_of_ioplan_ends_it(
-    tmp_path: Path, store_path: Path, file: Path
-) -> None:
+def test_a_write_of_ioplan_ends_it(tmp_path, store_path, file):
     plan = plan_file(tmp_path, MIX)
     for _ in range(2):
         assert "is kept" not in run(plan, file).out
@@ -91,9 +87,7 @@ def test_a_write_of_ioplan_ends_it(
 
 
 @pytest.mark.promise("resume.state_written")
-def test_a_write_of_another_program_ends_it(
-    tmp_path: Path, store_path: Path, file: Path
-) -> None:
+def test_a_write_of_another_program_ends_it(tmp_path, store_path, file):
     plan = plan_file(tmp_path, reads("1"))
     run(plan, file)
     with file.open("r+b") as opened:
@@ -104,9 +98,7 @@ def test_a_write_of_another_program_ends_it(
     assert kinds(store_path) == ["prepare", "run"]
 
 
-def test_a_restart_of_the_host_ends_it(
-    tmp_path: Path, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restart_of_the_host_ends_it(tmp_path, store_path, file, monkeypatch):
     plan = plan_file(tmp_path, reads("1"))
     run(plan, file)
     other = tmp_path / "boot_id"
@@ -137,8 +129,8 @@ precondition unpurged { write sequential 128KiB, qd 8, 1 pass }
 )
 @pytest.mark.promise("resume.state_kept")
 def test_only_what_is_missing_to_a_state_is_done(
-    there: str, wanted: str, steps: list[int], store_path: Path, tmp_path: Path
-) -> None:
+    there, wanted, steps, store_path, tmp_path
+):
     file = tmp_path / "scratch"
     for name in (there, wanted):
         body = f'test "T" {{ after {name} run random 4KiB 100/0 for 64KiB }}'
@@ -152,9 +144,7 @@ def test_only_what_is_missing_to_a_state_is_done(
 @pytest.mark.long
 @needs_root
 @pytest.mark.promise("resume.state_kept")
-def test_the_write_counter_of_a_device_proves_it(
-    tmp_path: Path, store_path: Path, file: Path
-) -> None:
+def test_the_write_counter_of_a_device_proves_it(tmp_path, store_path, file):
     file.write_bytes(os.urandom(8 << 20))
     plan = plan_file(tmp_path, reads("1"))
     with loop_device(file) as device:
@@ -183,13 +173,13 @@ def stopped_after(number: int, text: str, folder: Path) -> Session:
 
 
 @pytest.fixture
-def stopped(tmp_path: Path, store_path: Path) -> Path:
+def stopped(tmp_path, store_path) -> Path:
     """The plan of a session that was stopped after two of its four runs."""
     return stopped_after(3, reads("1, 2, 4, 8"), tmp_path).plan
 
 
 @pytest.mark.promise("resume.once")
-def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
+def test_resume_does_what_is_left(stopped, store_path):
     before = records(store_path)
     done = ioplan("resume")
     assert done.code == 0, done.err
@@ -209,9 +199,7 @@ def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
 
 
 @pytest.mark.promise("resume.edited", "resume.removed")
-def test_an_edited_plan_keeps_what_is_unchanged(
-    stopped: Path, store_path: Path
-) -> None:
+def test_an_edited_plan_keeps_what_is_unchanged(stopped, store_path):
     renamed = reads("2, 16").replace('"Reads"', '"Renamed"')
     stopped.write_text(renamed + "\n# a comment\n")
     done = ioplan("resume")
@@ -304,14 +292,14 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def waiting(tmp_path_factory: pytest.TempPathFactory) -> Session:
+def waiting(tmp_path_factory) -> Session:
     """A stopped session that nothing goes on with."""
     return stopped_after(3, reads("1, 2, 4"), tmp_path_factory.mktemp("waiting"))
 
 
 @pytest.mark.parametrize("why", REFUSED)
 @pytest.mark.promise("resume.one_process", "resume.same_target", "resume.trust")
-def test_what_is_refused_changes_nothing(why: str, waiting: Session) -> None:
+def test_what_is_refused_changes_nothing(why, waiting):
     prevent, said = REFUSED[why]
     with Store.open(waiting.store) as store:
         before = store.session("last"), store.events(waiting.id)
@@ -322,7 +310,7 @@ def test_what_is_refused_changes_nothing(why: str, waiting: Session) -> None:
         assert (store.session("last"), store.events(waiting.id)) == before
 
 
-def test_a_session_whose_process_is_gone_is_not_running(waiting: Session) -> None:
+def test_a_session_whose_process_is_gone_is_not_running(waiting):
     with Store.open(waiting.store) as store:
         store.finish(waiting.id, "running", "2026-01-01T00:00:00")
     at = ("--store", waiting.store)
@@ -340,8 +328,8 @@ def test_a_session_whose_process_is_gone_is_not_running(waiting: Session) -> Non
 
 @pytest.mark.promise("resume.same_target", "resume.trust")
 def test_what_was_refused_goes_on_when_it_is_allowed(
-    stopped: Path, store_path: Path, tmp_path: Path, file: Path
-) -> None:
+    stopped, store_path, tmp_path, file
+):
     """A plan elsewhere, a stranger's session, and data that is given up."""
     with ExitStack() as stack:
         session = Session(stopped, store_path, ())
@@ -355,9 +343,7 @@ def test_what_was_refused_goes_on_when_it_is_allowed(
 
 @pytest.mark.long
 @pytest.mark.promise("resume.same_target")
-def test_a_session_goes_on_on_its_own_target_only(
-    stopped: Path, store_path: Path, file: Path
-) -> None:
+def test_a_session_goes_on_on_its_own_target_only(stopped, store_path, file):
     file.rename(file.with_name("other"))
     run(stopped, file)
     with Store.open(store_path) as store:
@@ -367,9 +353,7 @@ def test_a_session_goes_on_on_its_own_target_only(
     assert f"is not the target that session {first} began on" in done.err
 
 
-def test_a_resume_whose_target_is_refused_leaves_no_event(
-    stopped: Path, store_path: Path, file: Path
-) -> None:
+def test_a_resume_whose_target_is_refused_leaves_no_event(stopped, store_path, file):
     with Store.open(store_path) as store:
         session = store.session("last")
         before = session, store.events(session.id)
@@ -383,8 +367,8 @@ def test_a_resume_whose_target_is_refused_leaves_no_event(
 @pytest.mark.long
 @pytest.mark.promise("resume.once")
 def test_what_another_process_did_meanwhile_is_not_done_again(
-    stopped: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    stopped, store_path, monkeypatch
+):
     """It ends just before this one gets the lock."""
     real = fcntl.flock
 
@@ -438,8 +422,8 @@ def touched(file: Path) -> None:
 )
 @pytest.mark.promise("resume.unproven_state", "resume.state_written")
 def test_it_measures_on_the_state_that_the_test_asks_for(
-    change: Callable[[Path], None], tmp_path: Path, store_path: Path, file: Path
-) -> None:
+    change, tmp_path, store_path, file
+):
     session = stopped_after(3, WRITES, tmp_path).id
     change(file)
     if change in (punched, written_over):
@@ -453,9 +437,7 @@ def test_it_measures_on_the_state_that_the_test_asks_for(
     assert file.stat().st_blocks * 512 >= 8 << 20
 
 
-def test_where_that_state_is_proven_nothing_is_repeated(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_where_that_state_is_proven_nothing_is_repeated(tmp_path, store_path):
     """As the session would have left it between two runs."""
     plan = stopped_after(4, WRITES, tmp_path).plan
     plan.write_text(WRITES.replace("1, 2, 4", "1, 2, 4, 8"))
@@ -479,9 +461,7 @@ test "Rounds" {
 
 
 @pytest.mark.promise("resume.rounds")
-def test_what_was_decided_is_not_repeated_after_a_resume(
-    tmp_path: Path, rough_sim: None
-) -> None:
+def test_what_was_decided_is_not_repeated_after_a_resume(tmp_path, rough_sim):
     """The same cells in the same order as without the interruption."""
     drive = ("--sim", ROOT / "examples/sim/client.toml", "--create", "1GiB")
     plan = plan_file(tmp_path, BY_CELL)

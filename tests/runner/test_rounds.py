@@ -58,7 +58,7 @@ def notes(bench: Bench) -> list[str]:
 # until the tracked cell is steady
 
 
-def test_rounds_end_when_they_are_steady(bench: Bench) -> None:
+def test_rounds_end_when_they_are_steady(bench):
     bench.go(ROUNDS % ("", 25), two(500, 300, 200, 150, 110, 100, 100, 100, 100, 1))
     assert bench.told("steady") == [
         *[("steady", number, False) for number in range(1, 9)],
@@ -72,7 +72,7 @@ def test_rounds_end_when_they_are_steady(bench: Bench) -> None:
     assert [r.asked.round for r in bench.records[:4]] == [1, 1, 2, 2]
 
 
-def test_rounds_are_never_more_than_at_most(bench: Bench) -> None:
+def test_rounds_are_never_more_than_at_most(bench):
     tally = bench.go(ROUNDS % ("", 6), two(1, 2, 4, 8, 16, 32, 32, 32))
     assert len(bench.records) == 12
     (note,) = notes(bench)
@@ -80,13 +80,13 @@ def test_rounds_are_never_more_than_at_most(bench: Bench) -> None:
     assert tally.status == "ok"
 
 
-def test_rounds_start_from_the_state(bench: Bench) -> None:
+def test_rounds_start_from_the_state(bench):
     bench.go(FILLED + ROUNDS % ("after filled\n", 25), two(100))
     kinds = [record.asked.kind for record in bench.records]
     assert kinds == ["prepare"] + ["run"] * 10
 
 
-def test_a_round_has_one_value_however_many_runs(bench: Bench) -> None:
+def test_a_round_has_one_value_however_many_runs(bench):
     """A window is of rounds, not of runs."""
     text = 'test "T" { repeat 5 { run random 4KiB 100/0 for 1s }\n'
     bench.go(text + "rounds until steady iops, at most 9 }")
@@ -94,7 +94,7 @@ def test_a_round_has_one_value_however_many_runs(bench: Bench) -> None:
     assert len(bench.records) == 25
 
 
-def test_what_is_tracked_may_not_be_measurable(bench: Bench) -> None:
+def test_what_is_tracked_may_not_be_measurable(bench):
     text = 'test "T" { run random 4KiB 100/0 for 1s\n'
     bench.go(text + "rounds until steady p99.9, at most 5 }")
     assert notes(bench) == ["not steady after 5 rounds: needs 10,000 I/Os, had 100"]
@@ -124,20 +124,15 @@ OPEN = "not steady after 6 rounds: 1 of 2 cells not within 3 %"
     ],
 )
 def test_a_cell_is_repeated_until_it_is_decided(
-    text: str,
-    reads: tuple[int, ...],
-    writes: tuple[int, ...],
-    rounds: tuple[int, int],
-    note: str,
-    bench: Bench,
-) -> None:
+    text, reads, writes, rounds, note, bench
+):
     bench.go(text, by_read(reads, writes), on_failure="continue")
     assert (ran(bench, "100%"), ran(bench, "0%")) == rounds
     steady = [one for one in notes(bench) if one.startswith("not steady")]
     assert steady == [note][: bool(note)]
 
 
-def test_a_decided_cell_says_by_what(bench: Bench) -> None:
+def test_a_decided_cell_says_by_what(bench):
     bench.go(BY_CELL % 6, by_read((500, 501, 500, 1), (90, 91, 90)))
     decided = [r.decided for r in bench.records if r.asked.cell["read"] == "100%"]
     assert [one.reached for one in decided if one] == [False, False, True]
@@ -147,7 +142,7 @@ def test_a_decided_cell_says_by_what(bench: Bench) -> None:
     assert [one.outcome for one in verdicts["0%"]] == ["failed"]
 
 
-def test_figures_are_of_the_rounds_that_count(bench: Bench) -> None:
+def test_figures_are_of_the_rounds_that_count(bench):
     """The first rounds, in which a cell has drifted, count for nothing."""
     bench.go(BY_CELL % 9, by_read((9, 400, *CALM), CALM))
     last = [r for r in bench.records if r.asked.cell["read"] == "100%"][-1]
@@ -157,7 +152,7 @@ def test_figures_are_of_the_rounds_that_count(bench: Bench) -> None:
 
 
 @pytest.mark.long
-def test_a_drawn_order_is_another_in_each_round(bench: Bench) -> None:
+def test_a_drawn_order_is_another_in_each_round(bench):
     text = (BY_CELL % "9, order drawn").replace("100%, 0%", "100%, 50%, 0%, 9%")
     bench.go(text, steady_at(*[100, 200, 300, 400, 500, 600, 700, 800] * 9))
     orders = [
@@ -207,8 +202,8 @@ def sinking(run: ScriptedExecution) -> Iterator[Event]:
     ],
 )
 def test_a_write_ends_when_it_is_steady_or_says_that_it_was_not(
-    passes: int, reached: bool, note: str, bench: Bench
-) -> None:
+    passes, reached, note, bench
+):
     assert bench.go(UNTIL % passes, sinking).status == "ok"
     prepared, run = bench.records
     assert (prepared.status, run.status) == ("ok", "ok")

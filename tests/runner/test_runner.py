@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from bench import CAPACITY, READS, Bench, Script, ScriptedExecution, done_of, played
+from bench import CAPACITY, READS, Script, ScriptedExecution, done_of, played
 from figures import SECOND_NS, counts, stream
 from msgspec.structs import replace
 
@@ -113,8 +113,8 @@ def misreads(run: ScriptedExecution) -> Iterator[Any]:
     ],
 )
 def test_a_run_that_fails_is_kept_and_ends_the_session(
-    bench: Bench, how: Script, cause: str, message: str, intervals: int
-) -> None:
+    bench, how, cause, message, intervals
+):
     tally = bench.go(READS % "expect iops > 1", broken(2, how))
     good, bad = bench.records
     assert (good.status, bad.status) == ("ok", "failed")
@@ -128,7 +128,7 @@ def test_a_run_that_fails_is_kept_and_ends_the_session(
     assert bench.log[-1] == ("session_finished", "failed")
 
 
-def test_what_was_measured_before_it_failed_is_kept(bench: Bench) -> None:
+def test_what_was_measured_before_it_failed_is_kept(bench):
     bench.go(READS % "", broken(1, fails))
     (record,) = bench.records
     assert (record.total.ios, record.run_s) == (100, 1)
@@ -136,7 +136,7 @@ def test_what_was_measured_before_it_failed_is_kept(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", ["start", "leave"])
-def test_an_exception_around_a_run_is_a_failed_run(bench: Bench, name: str) -> None:
+def test_an_exception_around_a_run_is_a_failed_run(bench, name):
     def moment(at: str) -> None:
         if at == name:
             bench.drive.open_runs = 0
@@ -154,9 +154,7 @@ def test_an_exception_around_a_run_is_a_failed_run(bench: Bench, name: str) -> N
     "error", [BackendError("it is locked"), OSError("it is locked")]
 )
 @pytest.mark.parametrize("name", ["purge", "idle"])
-def test_a_purge_or_a_rest_that_fails_ends_the_session(
-    bench: Bench, name: str, error: Exception
-) -> None:
+def test_a_purge_or_a_rest_that_fails_ends_the_session(bench, name, error):
     def moment(at: str) -> None:
         if at == name:
             raise error
@@ -172,9 +170,7 @@ def test_a_purge_or_a_rest_that_fails_ends_the_session(
 @pytest.mark.parametrize(
     ("body", "share"), [("0/100, 2 passes", "50.2 %"), ("100/0 for 2MiB", "50 %")]
 )
-def test_a_run_by_bytes_may_be_short_as_well(
-    bench: Bench, body: str, share: str
-) -> None:
+def test_a_run_by_bytes_may_be_short_as_well(bench, body, share):
     def half(run: ScriptedExecution) -> Iterator[Event]:
         yield from played(run, CAPACITY // 4096, seconds=1)
 
@@ -189,7 +185,7 @@ def test_a_run_by_bytes_may_be_short_as_well(
     assert f"ended after {share}" in record.message
 
 
-def test_a_pass_need_not_reach_what_no_io_fits(bench: Bench) -> None:
+def test_a_pass_need_not_reach_what_no_io_fits(bench):
     """Three threads, each in its own third of 1 MiB, write 256 KiB each."""
     text = 'test "T" { run sequential 256KiB 0/100, qd 1 each, threads 3, 1 pass }'
 
@@ -202,7 +198,7 @@ def test_a_pass_need_not_reach_what_no_io_fits(bench: Bench) -> None:
     assert bench.go(text, script).status == "ok"
 
 
-def test_a_run_that_someone_else_stops_is_short(bench: Bench) -> None:
+def test_a_run_that_someone_else_stops_is_short(bench):
     def script(run: ScriptedExecution) -> Iterator[Event]:
         events = list(played(run, 100))
         run.stopped = True
@@ -215,7 +211,7 @@ def test_a_run_that_someone_else_stops_is_short(bench: Bench) -> None:
     assert "the run was stopped after 99.9 % of" in tally.failure
 
 
-def test_failed_trims_fail_the_run(bench: Bench) -> None:
+def test_failed_trims_fail_the_run(bench):
     def script(run: ScriptedExecution) -> Iterator[Event]:
         made = stream(read=counts([1000] * 100), trim=Counts(errors=4))
         yield Result(run_ns=2 * SECOND_NS, streams=(made,))
@@ -229,9 +225,7 @@ def test_failed_trims_fail_the_run(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("run_ms", "told"), [(600, True), (970, False), (1040, False)])
-def test_what_the_warm_up_left_outstanding_is_told(
-    bench: Bench, run_ms: int, told: bool
-) -> None:
+def test_what_the_warm_up_left_outstanding_is_told(bench, run_ms, told):
     """A stall across its end is in no figure; `run_ns` begins with the next I/O."""
 
     def script(run: ScriptedExecution) -> Iterator[Event]:
@@ -253,9 +247,7 @@ def test_what_the_warm_up_left_outstanding_is_told(
 
 
 @pytest.mark.parametrize("warmup", [True, False])
-def test_the_first_interval_with_an_error_ends_the_run(
-    bench: Bench, warmup: bool
-) -> None:
+def test_the_first_interval_with_an_error_ends_the_run(bench, warmup):
     first = {"name": "EIO", "direction": "read", "offset": 512, "bytes": 4096}
 
     def script(run: ScriptedExecution) -> Iterator[Event]:
@@ -282,7 +274,7 @@ def test_the_first_interval_with_an_error_ends_the_run(
 # what goes wrong elsewhere
 
 
-def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench: Bench) -> None:
+def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench):
     def moment(name: str) -> None:
         if name == "add" and bench.drive.started == 2:
             bench.store.full = True
@@ -294,7 +286,7 @@ def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench: Bench) ->
     assert bench.log[-1] == ("session_finished", "failed")
 
 
-def test_a_disk_that_is_full_at_the_very_end_is_told(bench: Bench) -> None:
+def test_a_disk_that_is_full_at_the_very_end_is_told(bench):
     def moment(name: str) -> None:
         bench.store.full = name == "finish"
 
@@ -307,7 +299,7 @@ def test_a_disk_that_is_full_at_the_very_end_is_told(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "method", ["session_started", "step", "progress", "record", "verdict"]
 )
-def test_a_watcher_that_breaks_leaves_no_run_behind(bench: Bench, method: str) -> None:
+def test_a_watcher_that_breaks_leaves_no_run_behind(bench, method):
     """A reader of --json that went away, for example."""
 
     def breaks(*_: object) -> None:
@@ -326,7 +318,7 @@ def test_a_watcher_that_breaks_leaves_no_run_behind(bench: Bench, method: str) -
 BRIEF = Limits(silence_s=0.3, overdue_s=2.0, stop_s=0.3, kill_s=0.3)
 
 
-def test_a_backend_that_goes_on_is_broken_off(bench: Bench) -> None:
+def test_a_backend_that_goes_on_is_broken_off(bench):
     def script(run: ScriptedExecution) -> Iterator[Event]:
         yield from played(run, 100, seconds=100)
 
@@ -338,7 +330,7 @@ def test_a_backend_that_goes_on_is_broken_off(bench: Bench) -> None:
 
 
 @pytest.mark.long
-def test_a_backend_that_nothing_ends_is_left(bench: Bench) -> None:
+def test_a_backend_that_nothing_ends_is_left(bench):
     """Not even its last words are waited for."""
     freed = threading.Event()
 
@@ -356,7 +348,7 @@ def test_a_backend_that_nothing_ends_is_left(bench: Bench) -> None:
 
 
 @pytest.mark.promise("errors.hang")
-def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
+def test_a_slow_rate_is_no_hang(bench):
     """It may be silent for twenty of its gaps, and for five intervals."""
 
     def script(run: ScriptedExecution) -> Iterator[Event]:
@@ -398,13 +390,11 @@ TRACE = Replay(
         ({"replay": TRACE, "pace": "fast", "speed": 1}, 5),
     ],
 )
-def test_a_silence_that_was_asked_for_is_no_hang(
-    fields: dict[str, Any], silence_s: float
-) -> None:
+def test_a_silence_that_was_asked_for_is_no_hang(fields, silence_s):
     assert least_silence_s(job_of(**fields)) == silence_s
 
 
-def test_a_rest_between_two_streams_is_no_hang() -> None:
+def test_a_rest_between_two_streams_is_no_hang():
     """The second begins with its warm-up."""
     job = job_of()
     first, second = (job.streams[0].model_copy(update={"name": n}) for n in "ab")

@@ -71,7 +71,7 @@ def values(bench: Bench) -> list[tuple[float, str, str]]:
 
 
 @pytest.mark.promise("seek.value")
-def test_probes_and_what_they_find_are_records(bench: Bench) -> None:
+def test_probes_and_what_they_find_are_records(bench):
     assert bench.go(SEEK, by_depth(100)).status == "ok"
     *tried, last = bench.records
     assert {one.asked.kind for one in tried} == {"probe"} and last.asked.kind == "run"
@@ -96,7 +96,7 @@ def test_probes_and_what_they_find_are_records(bench: Bench) -> None:
     assert last.verdicts[0].actual == 9
 
 
-def test_a_probe_ends_when_it_is_decided(bench: Bench) -> None:
+def test_a_probe_ends_when_it_is_decided(bench):
     bench.go(SEEK, by_depth(100))
     took = {
         (one.asked.cell["qd"], one.asked.seek.phase): one.run_s
@@ -109,7 +109,7 @@ def test_a_probe_ends_when_it_is_decided(bench: Bench) -> None:
 
 
 @pytest.mark.long
-def test_the_id_of_a_finding_is_of_the_seek_as_written(bench: Bench) -> None:
+def test_the_id_of_a_finding_is_of_the_seek_as_written(bench):
     bench.go(SEEK, by_depth(100))
     first = bench.records[-1]
     bench.go(SEEK, by_depth(200))
@@ -132,7 +132,7 @@ HIGHEST = """test "T" {
 
 
 @pytest.mark.promise("seek.bound", "seek.undecided")
-def test_what_ends_with_its_range_is_a_bound(bench: Bench) -> None:
+def test_what_ends_with_its_range_is_a_bound(bench):
     """An expectation that a value beyond the range would turn is not decided."""
     bench.go(HIGHEST, by_depth(100))
     last = bench.records[-1]
@@ -148,9 +148,7 @@ def test_what_ends_with_its_range_is_a_bound(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("most", "value", "sign"), [(10_000, 58, "≥"), (1000, 10, "")])
-def test_a_knee_at_the_end_of_its_range_is_a_bound(
-    most: int, value: int, sign: str, bench: Bench
-) -> None:
+def test_a_knee_at_the_end_of_its_range_is_a_bound(most, value, sign, bench):
     bench.go(KNEE, by_depth(100, most=most))
     assert (found(bench.records[-1]).value, found(bench.records[-1]).beyond) == (
         value,
@@ -175,16 +173,14 @@ SHORT = """test "T" {{
         ("highest qd in 1..64 where mean <= 1ns", None),
     ],
 )
-def test_a_margin_beyond_noise_needs_no_batches(
-    seek: str, value: float | None, bench: Bench
-) -> None:
+def test_a_margin_beyond_noise_needs_no_batches(seek, value, bench):
     """Of six intervals at most; what is near its limit, or rare, they do not decide."""
     bench.go(SHORT.format(seek), by_depth(10_000, most=10**6))
     assert found(bench.records[-1]).value == value
     assert found(bench.records[-1]).undecided == 0 or value is None
 
 
-def test_where_nothing_holds_the_expectation_fails(bench: Bench) -> None:
+def test_where_nothing_holds_the_expectation_fails(bench):
     outcome = bench.go(SEEK, by_depth(10))
     last = bench.records[-1]
     assert found(last).value is None and last.total.ios == 0
@@ -192,7 +188,7 @@ def test_where_nothing_holds_the_expectation_fails(bench: Bench) -> None:
     assert last.verdicts[0].why == "no queue depth met the limit (QD 64 still fails)"
 
 
-def test_throughput_that_the_lowest_value_lacks_is_sought_above(bench: Bench) -> None:
+def test_throughput_that_the_lowest_value_lacks_is_sought_above(bench):
     """10,000 IOPS for each outstanding I/O: 100,000 take 10 of them."""
     seek = "highest qd in 1..64 where p90 <= 10s and iops >= 100_000 iops"
     bench.go(SHORT.format(seek).replace("15ms", "1s"), by_depth(10_000, most=10**6))
@@ -201,7 +197,7 @@ def test_throughput_that_the_lowest_value_lacks_is_sought_above(bench: Bench) ->
     assert found(bench.records[-1]).value == 64
 
 
-def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:
+def test_a_cell_begins_where_its_neighbour_ended(bench):
     bench.go(CELLS, by_depth(100))
     tried = [one for one in bench.records if one.asked.seek]
     second = [one.asked.seek for one in tried if one.asked.cell["size"] == "8KiB"]
@@ -210,7 +206,7 @@ def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("resume.stop")
-def test_what_failed_is_tried_again_and_nothing_else(bench: Bench) -> None:
+def test_what_failed_is_tried_again_and_nothing_else(bench):
     """As `resume` does: the answers of the finished probes are told again."""
     bench.go(CELLS, by_depth(100, fails=5))
     before = bench.records
@@ -226,7 +222,7 @@ def test_what_failed_is_tried_again_and_nothing_else(bench: Bench) -> None:
     assert [one.run_id for one in whole] == [one.run_id for one in bench.records]
 
 
-def test_the_state_is_renewed_between_probes(bench: Bench) -> None:
+def test_the_state_is_renewed_between_probes(bench):
     body = SEEK.replace("100/0", "0/100").replace("{\n", "{\n after filled\n", 1)
     bench.go(FILLED + body, by_depth(100))
     assert sum(one.asked.kind == "prepare" for one in bench.records) == 1
@@ -237,7 +233,7 @@ def test_the_state_is_renewed_between_probes(bench: Bench) -> None:
 
 
 @pytest.mark.promise("seek.probes")
-def test_no_seek_takes_more_probes_than_the_plan_says(bench: Bench) -> None:
+def test_no_seek_takes_more_probes_than_the_plan_says(bench):
     for iops in (1, 29, 449):
         bench.go(SEEK, by_depth(iops))
         assert bench.context
@@ -251,7 +247,7 @@ KNEE = """test "T" {
 }"""
 
 
-def test_a_knee_is_the_depth_that_reaches_a_share_of_the_highest(bench: Bench) -> None:
+def test_a_knee_is_the_depth_that_reaches_a_share_of_the_highest(bench):
     bench.go(KNEE, by_depth(100, most=2000))
     last = bench.records[-1]
     assert (found(last).value, found(last).no_at) == (18, 17)
@@ -278,7 +274,7 @@ test "Rate" {
 }"""
 
 
-def test_later_tests_take_a_share_of_what_was_found(bench: Bench) -> None:
+def test_later_tests_take_a_share_of_what_was_found(bench):
     assert bench.go(LOAD, by_depth(100)).status == "ok"
     runs = [one for one in bench.records if one.asked.kind == "run"]
     assert [found(one).value for one in runs[:2]] == [10, 10]
@@ -289,7 +285,7 @@ def test_later_tests_take_a_share_of_what_was_found(bench: Bench) -> None:
 
 
 @pytest.mark.long
-def test_the_id_of_a_share_is_of_the_plan_not_of_what_was_found(bench: Bench) -> None:
+def test_the_id_of_a_share_is_of_the_plan_not_of_what_was_found(bench):
     bench.go(LOAD, by_depth(100))
     before = [one.run_id for one in bench.records if one.asked.kind == "run"]
     bench.go(LOAD, by_depth(50))
@@ -300,7 +296,7 @@ def test_the_id_of_a_share_is_of_the_plan_not_of_what_was_found(bench: Bench) ->
     assert not set(changed) & set(before)
 
 
-def test_findings_are_compared_by_what_was_found(bench: Bench) -> None:
+def test_findings_are_compared_by_what_was_found(bench):
     """Their latencies are of different loads; fewer are better where the lowest is
     sought."""
     bench.go(CELLS, by_depth(100))

@@ -65,9 +65,7 @@ NAMES = ("p50", "main.p90", "read.p75", "mean", "main.iops", "bandwidth", "write
 
 
 @given(SECONDS, st.sampled_from(NAMES), st.integers(1, 10**7))
-def test_sums_of_points_are_the_figure(
-    seconds: list[list[int]], name: str, limit: int
-) -> None:
+def test_sums_of_points_are_the_figure(seconds, name, limit):
     asked = f"{name} <= {limit}"
     (one,) = claims(asked)
     whole, points = Measurement(), []
@@ -83,7 +81,7 @@ def test_sums_of_points_are_the_figure(
         assert (found <= one.claim.limit + 1e-12) == (real <= limit)
 
 
-def test_what_is_near_the_limit_is_told() -> None:
+def test_what_is_near_the_limit_is_told():
     (one,) = claims("p99 <= 1_000_000")
     point = one.read(second([500_000, 985_000, 995_000, 1_004_000, 1_030_000]))
     assert (point.amount, point.weight) == (2, 55)
@@ -100,7 +98,7 @@ def test_what_is_near_the_limit_is_told() -> None:
         ("max >= 1000", 0, False, False),
     ],
 )
-def test_comparisons_so_far(text: str, errors: int, holds: bool, lost: bool) -> None:
+def test_comparisons_so_far(text, errors, holds, lost):
     (one,) = claims(text)
     point = one.read(second([100, 900], errors=errors))
     assert one.claim.method == "comparison"
@@ -109,7 +107,7 @@ def test_comparisons_so_far(text: str, errors: int, holds: bool, lost: bool) -> 
 
 @pytest.mark.parametrize("rate", [Rate(iops=100.0), Rate(bytes_per_s=409_600.0)])
 @pytest.mark.promise("seek.open_loop")
-def test_an_open_loop_is_held_to_its_rate(rate: Rate) -> None:
+def test_an_open_loop_is_held_to_its_rate(rate):
     reached, backlog = claims(rate=rate)
     assert [one.claim.method for one in (reached, backlog)] == ["ratio", "difference"]
     point = reached.read(second([1] * 90, errors=5))
@@ -128,9 +126,7 @@ def test_an_open_loop_is_held_to_its_rate(rate: Rate) -> None:
         ("bandwidth >= 1e6", -3),
     ],
 )  # fmt: skip
-def test_far_is_every_io_on_one_side_and_the_mean_tenfold(
-    text: str, far: float
-) -> None:
+def test_far_is_every_io_on_one_side_and_the_mean_tenfold(text, far):
     (claim,) = claims(f"main.{text}")
     assert claim.read(second([10, 100, 250])).far == far
     assert claim.read(second([])).far == 0

@@ -40,7 +40,7 @@ def check_capacity(store: Path, *reads: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("rough_sim")
-def test_the_example_runs_on_the_simulated_drive(store_path: Path) -> None:
+def test_the_example_runs_on_the_simulated_drive(store_path):
     size = ("--create", "256MiB", "--scale-time", "0.02")
     done = ioplan("run", CAPACITY, "--backend", "sim", *size)
     assert done.code in (0, 1), done.err
@@ -71,8 +71,8 @@ test "Uses" {
 )
 @pytest.mark.promise("exit_codes.nothing_found")
 def test_nothing_found_is_an_exit_code_unless_the_plan_goes_on(
-    text: str, code: int, tmp_path: Path, store_path: Path
-) -> None:
+    text, code, tmp_path, store_path
+):
     done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
     assert done.code == code, done.err
     told = (
@@ -83,9 +83,7 @@ def test_nothing_found_is_an_exit_code_unless_the_plan_goes_on(
 
 
 @pytest.mark.parametrize(("text", "code"), [(NOTHING, 1), (GOES_ON, 0)])
-def test_what_uses_it_is_skipped_and_no_failure(
-    text: str, code: int, tmp_path: Path, store_path: Path
-) -> None:
+def test_what_uses_it_is_skipped_and_no_failure(text, code, tmp_path, store_path):
     text = text.replace("qd in 1..4", "rate in 1_000 iops..4_000 iops")
     done = ioplan("run", plan_file(tmp_path, text + USES), "--backend", "sim")
     assert done.code == code and "to continue" not in done.out, done.err

@@ -98,9 +98,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("strike", "moment", "left"), ROWS)
 @pytest.mark.promise("resume.ctrl_c", "resume.kept")
-def test_a_run_is_stopped_or_whole(
-    strike: Strike, moment: Moment, left: list[str], bench: Bench
-) -> None:
+def test_a_run_is_stopped_or_whole(strike, moment, left, bench):
     Fault(strike, moment).happen(bench)
     assert [record.status for record in bench.records] == left
     for record in bench.records:
@@ -113,38 +111,38 @@ def test_a_run_is_stopped_or_whole(
     assert len(bench.told("start")) == len(bench.told("left")) <= len(left) + 1
 
 
-def test_verdicts_that_are_being_stored_are_stored(bench: Bench) -> None:
+def test_verdicts_that_are_being_stored_are_stored(bench):
     Fault(ONCE, at("store", "add_verdicts", 1, REPEATS)).happen(bench)
     assert bench.status == CUT
     assert [len(record.verdicts) for record in bench.records] == [0, 1]
 
 
-def test_at_the_very_end_all_was_done(bench: Bench) -> None:
+def test_at_the_very_end_all_was_done(bench):
     Fault(TWICE, at("store", "finish", 1)).happen(bench)
     assert bench.status == OK
 
 
-def test_a_stopped_run_keeps_what_it_measured(bench: Bench) -> None:
+def test_a_stopped_run_keeps_what_it_measured(bench):
     Fault(ONCE, at("drive", "interval", 5)).happen(bench)
     record = bench.records[-1]
     assert (record.cause, record.run_s, record.total.ios) == (CUT, 2, 200)
     assert record.verdicts == ()
 
 
-def test_an_impatient_user_leaves_no_engine_behind(bench: Bench) -> None:
+def test_an_impatient_user_leaves_no_engine_behind(bench):
     bench.drive.moment = lambda name: ONCE(0) if name in ("interval", "leave") else None
     assert bench.go(PLAN).status == CUT
     assert bench.drive.open_runs == 0
 
 
-def test_signals_are_as_they_were(bench: Bench) -> None:
+def test_signals_are_as_they_were(bench):
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(one) for one in numbers]
     Fault(TWICE, at("drive", "interval", 2, PLAN, deaf)).happen(bench)
     assert [signal.getsignal(one) for one in numbers] == before
 
 
-def test_nobody_waits_once_a_signal_has_come() -> None:
+def test_nobody_waits_once_a_signal_has_come():
     with Interrupt() as interrupt:
         ONCE(interrupt)
         with pytest.raises(KeyboardInterrupt), interrupt.tolerating(0):

@@ -140,21 +140,21 @@ ON_DEVICES = {
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
+def scratch(tmp_path) -> Path:
     path = tmp_path / "scratch"
     make_scratch(path, 8 * MIB, lambda _: None)
     return path
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> Iterator[Path]:
+def device(tmp_path) -> Iterator[Path]:
     image = sparse(tmp_path / "disk.img", 16 * MIB)
     with loop_device(image) as node:
         yield node
 
 
 @pytest.fixture
-def plan(tmp_path: Path, store_path: Path) -> Path:
+def plan(tmp_path, store_path) -> Path:
     return plan_file(tmp_path, RUNS)
 
 
@@ -188,9 +188,7 @@ def check_ended(run: Started, text: str) -> None:
     ],
 )
 @pytest.mark.promise("safety.taken")
-def test_a_file_is_taken(
-    how: str, backend: str, scratch: Path, plan: Path, tmp_path: Path
-) -> None:
+def test_a_file_is_taken(how, backend, scratch, plan, tmp_path):
     take, text = ON_FILES[how]
     (folder := tmp_path / "taken").mkdir()
     words = ("--target", scratch, "--backend", backend)
@@ -204,7 +202,7 @@ def test_a_file_is_taken(
 @needs_root
 @pytest.mark.parametrize("how", ON_DEVICES)
 @pytest.mark.promise("safety.taken")
-def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -> None:
+def test_a_device_is_taken(how, device, plan, tmp_path):
     take, text = ON_DEVICES[how]
     (folder := tmp_path / "taken").mkdir()
     with ExitStack() as stack, started(plan, *allowed(device, tmp_path)) as run:
@@ -216,9 +214,7 @@ def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -
 @needs_root
 @pytest.mark.long
 @pytest.mark.promise("safety.taken")
-def test_a_plan_that_goes_on_after_failures_ends_too(
-    scratch: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_plan_that_goes_on_after_failures_ends_too(scratch, tmp_path, store_path):
     plan = plan_file(tmp_path, f"on failure continue\n{RUNS}")
     (folder := tmp_path / "taken").mkdir()
     with ExitStack() as stack, started(plan, "--target", scratch) as run:
@@ -230,9 +226,7 @@ def test_a_plan_that_goes_on_after_failures_ends_too(
 @pytest.mark.long
 @needs_root
 @pytest.mark.promise("safety.taken_content")
-def test_what_was_made_on_it_is_not_taken_for_ours(
-    scratch: Path, plan: Path, tmp_path: Path
-) -> None:
+def test_what_was_made_on_it_is_not_taken_for_ours(scratch, plan, tmp_path):
     (folder := tmp_path / "taken").mkdir()
     with started(plan, "--target", scratch) as run:
         run.until("record")
@@ -254,9 +248,7 @@ def test_what_was_made_on_it_is_not_taken_for_ours(
 
 @pytest.mark.long
 @BACKENDS
-def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
-    backend: str, scratch: Path, plan: Path
-) -> None:
+def test_who_only_reads_or_looks_for_a_moment_ends_nothing(backend, scratch, plan):
     with started(plan, "--target", scratch, "--backend", backend) as run:
         run.until("record")
         reads = opened(scratch, "O_RDONLY", "")
@@ -271,8 +263,8 @@ def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
 @needs_root
 @BACKENDS
 def test_a_session_does_not_take_its_own_programs_for_others(
-    backend: str, device: Path, plan: Path, tmp_path: Path
-) -> None:
+    backend, device, plan, tmp_path
+):
     plan.write_text(RUNS.replace("300ms", "50ms").replace("1..32 doubling", "1, 2"))
     words = (*allowed(device, tmp_path), "--backend", backend)
     with started(plan, *words) as run:
@@ -287,9 +279,7 @@ PAUSED = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 @pytest.mark.promise("safety.open_device")
-def test_what_was_checked_is_what_is_written(
-    backend: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_what_was_checked_is_what_is_written(backend, tmp_path, store_path):
     """Whoever may write in the folder does not choose what is overwritten."""
     target, other = tmp_path / "scratch", tmp_path / "other"
     precious = os.urandom(8 * MIB)
@@ -306,7 +296,7 @@ def test_what_was_checked_is_what_is_written(
     assert (tmp_path / "moved").read_bytes() != before
 
 
-def test_who_opens_by_name_is_told_of_the_change(tmp_path: Path) -> None:
+def test_who_opens_by_name_is_told_of_the_change(tmp_path):
     path = tmp_path / "scratch"
     make_scratch(path, MIB, lambda _: None)
     target = open_target(TargetRequest(path=str(path), writes=True))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from figures import SECOND_NS, counts, record, stream
 from plans import checked
@@ -46,7 +44,7 @@ def sample(ios: int, latency_ns: int = 1000) -> Sample:
         ("!=", (True, False, True)),
     ],
 )
-def test_operators(operator: str, held: tuple[bool, ...]) -> None:
+def test_operators(operator, held):
     for ios, expected in zip((99, 100, 101), held, strict=True):
         verdict = judge(expectation(f"iops {operator} 100"), [sample(ios)])
         assert verdict.outcome == ("held" if expected else "failed")
@@ -65,21 +63,19 @@ def test_operators(operator: str, held: tuple[bool, ...]) -> None:
         ("errors == 0", 0, ""),
     ],
 )
-def test_limits_are_in_the_unit_of_the_metric(
-    text: str, limit: float, unit: str
-) -> None:
+def test_limits_are_in_the_unit_of_the_metric(text, limit, unit):
     verdict = judge(expectation(text), [sample(100)])
     assert (verdict.limit, verdict.unit) == (limit, unit)
 
 
 @pytest.mark.promise("verdicts.few_samples")
-def test_a_percentile_of_too_few_is_undecided() -> None:
+def test_a_percentile_of_too_few_is_undecided():
     verdict = judge(expectation("p99.9 < 1s"), [sample(100)])
     assert (verdict.outcome, verdict.actual) == ("undecided", None)
     assert verdict.why == "needs 10,000 I/Os, had 100"
 
 
-def test_what_did_not_happen_is_undecided() -> None:
+def test_what_did_not_happen_is_undecided():
     verdict = judge(expectation("write.mean < 1s"), [sample(100)])
     assert (verdict.outcome, verdict.why) == ("undecided", "no I/O completed")
 
@@ -103,9 +99,7 @@ def after_cut(lost: int) -> Sample:
         ("rolled_back == 0", 0, 10, ""),
     ],
 )
-def test_a_zero_after_power_cuts_has_its_bound(
-    text: str, lost: int, cuts: int, told: str
-) -> None:
+def test_a_zero_after_power_cuts_has_its_bound(text, lost, cuts, told):
     verdict = judge(expectation(text), [after_cut(lost)], cuts=cuts)
     assert verdict.outcome == ("failed" if lost else "held")
     found = [Judgement(verdict.expectation, verdict.outcome, {}, verdict)]
@@ -122,7 +116,7 @@ def test_a_zero_after_power_cuts_has_its_bound(
         ("torn == 0", ""),
     ],
 )
-def test_a_zero_of_what_was_never_promised_is_undecided(text: str, had: str) -> None:
+def test_a_zero_of_what_was_never_promised_is_undecided(text, had):
     verdict = judge(expectation(text), [after_cut(0)], cuts=10)
     assert verdict.outcome == ("undecided" if had else "held")
     if had:
@@ -135,16 +129,14 @@ RELATIVE = "iops >= 95% of baseline"
 @pytest.mark.parametrize(
     ("ios", "outcome"), [(37, "failed"), (38, "held"), (200, "held")]
 )
-def test_a_share_of_the_baseline(
-    ios: int, outcome: str, baseline: BaselineSession
-) -> None:
+def test_a_share_of_the_baseline(ios, outcome, baseline):
     """Of 40 IOPS."""
     found = baseline.figure(parse_metric("iops"), record(1, run_id="a"), 1)
     verdict = judge(expectation(RELATIVE), [sample(ios)], found)
     assert (verdict.outcome, verdict.limit) == (outcome, 38)
 
 
-def test_without_a_baseline() -> None:
+def test_without_a_baseline():
     verdict = judge(expectation(RELATIVE), [sample(100)])
     assert (verdict.outcome, verdict.actual, verdict.limit) == (
         "no baseline",
@@ -160,7 +152,7 @@ def test_without_a_baseline() -> None:
 
 
 @pytest.fixture
-def baseline(tmp_path: Path) -> BaselineSession:
+def baseline(tmp_path) -> BaselineSession:
     """Rounds 1 to 4 of run "a" have 10, 20, 30, 40 IOPS; "b" has 3 repeats; "c" none."""
     with Store.open(tmp_path / "r.db") as store:
         store.begin(session())
@@ -182,16 +174,14 @@ def baseline(tmp_path: Path) -> BaselineSession:
     ("run_id", "rounds", "iops"),
     [("a", 1, 40), ("a", 2, 35), ("a", 4, 25), ("a", 9, 25), ("b", 1, 3), ("b", 5, 3)],
 )
-def test_the_baseline_counts_what_the_session_counts(
-    baseline: BaselineSession, run_id: str, rounds: int, iops: float
-) -> None:
+def test_the_baseline_counts_what_the_session_counts(baseline, run_id, rounds, iops):
     """As many of the last rounds, and all repeats."""
     like = record(1, run_id=run_id)
     assert baseline.figure(parse_metric("iops"), like, rounds).figure.value == iops
 
 
 @pytest.mark.parametrize("run_id", ["c", "unknown"])
-def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) -> None:
+def test_the_baseline_has_no_such_run(baseline, run_id):
     found = baseline.figure(parse_metric("iops"), record(1, run_id=run_id), 1)
     why = "the baseline does not contain this run"
     assert found.figure == Figure(None, why)
@@ -203,7 +193,7 @@ def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) ->
     ("latency_ns", "shown"),
     [(200_013, "200.01 µs"), (199_999, "199.999 µs"), (231_000, "231 µs")],
 )
-def test_a_line_has_the_digits_that_decide(latency_ns: int, shown: str) -> None:
+def test_a_line_has_the_digits_that_decide(latency_ns, shown):
     verdict = judge(expectation("max < 200us"), [sample(20, latency_ns)])
     found = [Judgement(verdict.expectation, verdict.outcome, {}, verdict)]
     ((_, line),) = verdict_lines(found, limits=True)

@@ -70,9 +70,7 @@ def hours(records: list[RunRecord]) -> float:
 @pytest.mark.long
 @rough
 @pytest.mark.promise("within.on_time")
-def test_an_hour_is_kept_within_two_percent(
-    tmp_path: Path, text: str, drive: Path | None
-) -> None:
+def test_an_hour_is_kept_within_two_percent(tmp_path, text, drive):
     place = Place(tmp_path, text, drive)
     assert place.run("--within", "1h") == 0
     session, records, events = place.found()
@@ -84,7 +82,7 @@ def test_an_hour_is_kept_within_two_percent(
 
 @pytest.mark.long
 @rough
-def test_rests_count_and_the_last_run_ends_on_time(tmp_path: Path) -> None:
+def test_rests_count_and_the_last_run_ends_on_time(tmp_path):
     place = Place(tmp_path, CONSISTENCY)
     assert place.run("--within", "1h") == 0
     _, (record,), _ = place.found()
@@ -95,7 +93,7 @@ def test_rests_count_and_the_last_run_ends_on_time(tmp_path: Path) -> None:
 
 @rough
 @pytest.mark.promise("within.enough")
-def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:
+def test_a_time_that_suffices_changes_nothing(tmp_path):
     place = Place(tmp_path, 'test "T" { run random 4KiB 0/100 for 10s }')
     assert place.run("--within", "1min") == 0
     _, (record,), events = place.found()
@@ -106,9 +104,7 @@ def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("within", ["11min", "20h"])
-def test_a_slow_preparation_takes_from_the_slack_first(
-    tmp_path: Path, within: str
-) -> None:
+def test_a_slow_preparation_takes_from_the_slack_first(tmp_path, within):
     """It takes 230 s of a client drive where a middling one is assumed to take 130 s."""
     worn = "precondition worn {\npurge\nwrite random 4KiB, qd 128, 6 passes\n}"
     mixed = (
@@ -128,9 +124,7 @@ def test_a_slow_preparation_takes_from_the_slack_first(
     ("tail", "ends"), [("", 0.5), ("expect p99 <= 1s\n", 1), ("headline max\n", 1)]
 )
 @pytest.mark.promise("within.percentile")
-def test_only_a_mean_is_known_before_the_time_is_over(
-    tmp_path: Path, tail: str, ends: float
-) -> None:
+def test_only_a_mean_is_known_before_the_time_is_over(tmp_path, tail, ends):
     place = Place(tmp_path, f'test "T" {{ run random 4KiB 100/0 for 10min\n{tail}}}')
     assert place.run("--within", "2min") == 0
     _, (record,), _ = place.found()
@@ -140,7 +134,7 @@ def test_only_a_mean_is_known_before_the_time_is_over(
 @pytest.mark.long
 @rough
 @pytest.mark.promise("exit_codes.interrupted", "within.slow_drive")
-def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path):
     """Its preparation takes far longer than a middling drive's would."""
     slow = tmp_path / "slow.toml"
     slow.write_text('capacity = "8GiB"\n[host]\nbandwidth = "20MB/s"\n')
@@ -166,7 +160,7 @@ def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @rough
-def test_rounds_that_time_ends_are_judged_as_they_are(tmp_path: Path) -> None:
+def test_rounds_that_time_ends_are_judged_as_they_are(tmp_path):
     """Three rounds decide no cell within 0.01 %, and the session says how many."""
     place = Place(tmp_path, CELLS)
     assert place.run("--within", "40min") == 0

@@ -20,7 +20,7 @@ ERROR = 0.05
 
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.promise("seek.interval")
-def test_the_interval_holds_the_truth(name: str) -> None:
+def test_the_interval_holds_the_truth(name):
     """Of the errors that are allowed, these seeds happen to have none."""
     target, bounds = TARGETS[name]
     for seed in range(3):
@@ -48,7 +48,7 @@ def shares(share: float, seed: int = 1, ios: int = 1000) -> Iterable[list[Point]
         yield [Point(float(rng.binomial(ios, share)), float(ios))]
 
 
-def test_a_no_comes_early_and_a_yes_after_the_run() -> None:
+def test_a_no_comes_early_and_a_yes_after_the_run():
     no, yes = decided([CLAIM], shares(0.03)), decided([CLAIM], shares(0.002))
     assert (no.answer, yes.answer) == ("no", "yes")
     assert no.after_s < 15 and yes.after_s == 30
@@ -70,21 +70,19 @@ MEAN = Claim("mean <= 1", "ratio", 1.0)
     ],
     ids=["far", "one that is not", "one I/O", "far above", "either side"],
 )
-def test_what_is_far_from_its_limit_needs_no_batches(
-    points: list[Point], answer: str
-) -> None:
+def test_what_is_far_from_its_limit_needs_no_batches(points, answer):
     decider = Decider([MEAN], len(points), len(points))
     told = [decider.add(1.0, [point]) for point in points][-1]
     assert told and told.answer == answer
 
 
-def test_what_is_on_the_limit_stays_undecided_until_the_longest_time() -> None:
+def test_what_is_on_the_limit_stays_undecided_until_the_longest_time():
     found = [decided([CLAIM], shares(SHARE, seed)) for seed in range(40)]
     assert sum(one.answer == "undecided" for one in found) >= 37
     assert {one.after_s for one in found if one.answer == "undecided"} == {120.0}
 
 
-def test_dependent_intervals_are_not_believed_as_independent_ones() -> None:
+def test_dependent_intervals_are_not_believed_as_independent_ones():
     """At the limit, with seconds that resemble their neighbours: one sided 2.5 %."""
     target, wrong = NoisyCliff(), 0
     for seed in range(60):
@@ -95,7 +93,7 @@ def test_dependent_intervals_are_not_believed_as_independent_ones() -> None:
 
 
 @pytest.mark.parametrize("method", ["share", "ratio"])
-def test_seconds_with_few_ios_are_no_deviation(method: str) -> None:
+def test_seconds_with_few_ios_are_no_deviation(method):
     """As when other programs have the CPU: of few I/Os as small a part is slow."""
     rows = ([Point(0.2 * ios, ios)] for ios in [100.0, 2_000.0] * 60)
     found = decided([Claim("half of all", method, 0.5)], rows)
@@ -104,7 +102,7 @@ def test_seconds_with_few_ios_are_no_deviation(method: str) -> None:
 
 
 @pytest.mark.parametrize(("ios", "answer"), [(1.0, "undecided"), (100.0, "yes")])
-def test_nothing_slow_among_few_is_no_proof(ios: float, answer: str) -> None:
+def test_nothing_slow_among_few_is_no_proof(ios, answer):
     found = decided([CLAIM], ([Point(0.0, ios)] for _ in range(200)))
     assert found.answer == answer
 
@@ -112,7 +110,7 @@ def test_nothing_slow_among_few_is_no_proof(ios: float, answer: str) -> None:
 ERRORS = Claim("errors == 0", "comparison")
 
 
-def test_all_parts_must_hold() -> None:
+def test_all_parts_must_hold():
     claims = [CLAIM, Claim("iops >= 900", "ratio", 900.0, False), ERRORS]
     rows = lambda iops, ok: (  # noqa: E731
         [*one, Point(iops, 1.0), Point(holds=ok, lost=not ok)] for one in shares(0.002)
@@ -124,14 +122,14 @@ def test_all_parts_must_hold() -> None:
     assert (lost.answer, lost.after_s, lost.parts[2].answer) == ("no", 1.0, "no")
 
 
-def test_a_comparison_alone_takes_the_run() -> None:
+def test_a_comparison_alone_takes_the_run():
     found = decided([ERRORS], ([Point(holds=True)] for _ in range(100)))
     assert (found.answer, found.after_s, found.p_value) == ("yes", 30.0, None)
     found = decided([ERRORS], ([Point(holds=False)] for _ in range(100)))
     assert (found.answer, found.after_s) == ("no", 30.0)
 
 
-def test_within_the_margin_nothing_is_decided() -> None:
+def test_within_the_margin_nothing_is_decided():
     """Slow I/Os are 3 %, but half of all I/Os are next to the limit."""
     near = lambda above, below: (  # noqa: E731
         [Point(one[0].amount, 1000.0, above, below)] for one in shares(0.03)
@@ -148,7 +146,7 @@ def test_within_the_margin_nothing_is_decided() -> None:
     assert decided([rate], ([Point(1015.0, 1.0)] for _ in range(200))).answer == "yes"
 
 
-def test_what_needs_no_proof_is_only_refused_for_sure() -> None:
+def test_what_needs_no_proof_is_only_refused_for_sure():
     reached = Claim("the rate is reached", "ratio", 0.99, False, False)
     rng = np.random.default_rng(1)
     rows = lambda rate: ([Point(float(rng.poisson(rate)), 100.0)] for _ in range(200))  # noqa: E731
@@ -169,9 +167,7 @@ def run(throughput: Callable[[float], float], bounds: Bounds = DEPTHS) -> Any:
 
 
 @given(st.integers(1, 700), st.floats(0, 0.001), st.integers(2, 40))
-def test_the_smallest_depth_that_reaches_the_share(
-    saturated: int, fall: float, at_most: int
-) -> None:
+def test_the_smallest_depth_that_reaches_the_share(saturated, fall, at_most):
     def throughput(depth: float) -> float:
         return min(depth, saturated) * (1 - fall * depth)
 
@@ -188,19 +184,19 @@ def test_the_smallest_depth_that_reaches_the_share(
     assert len(few.probes) <= at_most
 
 
-def test_where_nothing_completes_there_is_no_knee() -> None:
+def test_where_nothing_completes_there_is_no_knee():
     found = run(lambda depth: 0.0).finding
     assert (found.value, found.confirmed) == (None, False)
     assert {one.answer for one in found.probes} == {"no"}
     assert {one.probe.phase for one in found.probes} == {"bracket"}
 
 
-def test_a_fall_beyond_the_knee_is_told() -> None:
+def test_a_fall_beyond_the_knee_is_told():
     assert run(lambda depth: min(depth, 32)).finding.monotone
     assert not run(lambda depth: min(depth, 32, 2_000 / depth)).finding.monotone
 
 
-def test_a_long_run_that_falls_short_moves_it_up() -> None:
+def test_a_long_run_that_falls_short_moves_it_up():
     search, phases = KneeSearch(DEPTHS), []
     while probe := search.next_probe():
         phases.append(probe.phase)
@@ -227,7 +223,7 @@ SEEDS = 40
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
 @pytest.mark.promise("seek.knee")
-def test_the_interval_holds_the_knee(name: str, noise: float) -> None:
+def test_the_interval_holds_the_knee(name, noise):
     """In nine of ten at least, 98 % of all; noise that hides the upper end opens it."""
     curve, truth = CURVES[name]
     rng = np.random.default_rng(1)
@@ -249,6 +245,6 @@ def test_the_interval_holds_the_knee(name: str, noise: float) -> None:
         assert len(knee.finding.probes) <= most_probes(DEPTHS)
 
 
-def test_too_few_probes_tell_no_interval() -> None:
+def test_too_few_probes_tell_no_interval():
     knee = run(lambda depth: min(depth, 100), Bounds(1.0, 512.0, 0.0, 1.0, at_most=4))
     assert (knee.low, knee.high) == (None, None)

@@ -45,9 +45,7 @@ def bounds(draw: st.DrawFn) -> Bounds:
 
 @given(bounds(), st.data())
 @pytest.mark.promise("seek.value", "seek.probes")
-def test_a_monotone_truth_is_found_within_the_bound(
-    asked: Bounds, data: st.DataObject
-) -> None:
+def test_a_monotone_truth_is_found_within_the_bound(asked, data):
     values = grid(asked)
     change = data.draw(st.integers(-1, len(values) - 1))
     start = data.draw(st.none() | st.floats(asked.lowest / 2, asked.highest * 2))
@@ -72,8 +70,8 @@ ANSWERS = st.lists(st.sampled_from(("yes", "no", "undecided")), min_size=60)
 
 @given(bounds(), ANSWERS, st.integers(0, 60))
 def test_any_answers_end_within_the_bound_and_can_be_replayed(
-    asked: Bounds, answers: list[Any], broken_off: int
-) -> None:
+    asked, answers, broken_off
+):
     first = Search(asked)
     for answer in answers:
         if first.next_probe():
@@ -90,9 +88,7 @@ def test_any_answers_end_within_the_bound_and_can_be_replayed(
 
 
 @given(bounds(), ANSWERS)
-def test_nothing_is_tried_beyond_twice_of_what_was_seen(
-    asked: Bounds, answers: list[Any]
-) -> None:
+def test_nothing_is_tried_beyond_twice_of_what_was_seen(asked, answers):
     search, seen, values = Search(asked), -1, grid(asked)
     for answer in answers:
         if probe := search.next_probe():
@@ -114,7 +110,7 @@ def misled(asked: Bounds, short: float, long: float) -> tuple[Any, list[float]]:
     return search.finding(), confirmed
 
 
-def test_a_failed_confirmation_goes_one_step_down() -> None:
+def test_a_failed_confirmation_goes_one_step_down():
     found, confirmed = misled(Bounds(1.0, 64.0, 0.0, 1.0), 20, 18)
     assert confirmed == [20, 19, 15, 17, 18]
     assert (found.value, found.lower, found.upper) == (18, 18, 19)
@@ -122,7 +118,7 @@ def test_a_failed_confirmation_goes_one_step_down() -> None:
 
 
 @given(st.integers(1, 512), st.integers(0, 512))
-def test_it_goes_down_until_a_long_run_holds(short: int, long: int) -> None:
+def test_it_goes_down_until_a_long_run_holds(short, long):
     """However far short runs have misled, what is found is what long runs tell."""
     asked = Bounds(1.0, 512.0)
     found, confirmed = misled(asked, short, min(long, short))
@@ -136,7 +132,7 @@ def test_it_goes_down_until_a_long_run_holds(short: int, long: int) -> None:
     assert found.upper is None or found.upper > truth
 
 
-def test_a_drive_that_got_slower_is_sought_below_its_neighbours_answer() -> None:
+def test_a_drive_that_got_slower_is_sought_below_its_neighbours_answer():
     """The confirmation fails where the search began: nothing is known below it."""
     search = Search(Bounds(1.0, 1024.0, 0.0, 1.0), start=512.0)
     limit = 512.0
@@ -147,7 +143,7 @@ def test_a_drive_that_got_slower_is_sought_below_its_neighbours_answer() -> None
     assert (found.value, found.upper, found.confirmed) == (100.0, 101.0, True)
 
 
-def test_undecided_is_no_step_up_and_no_proof() -> None:
+def test_undecided_is_no_step_up_and_no_proof():
     search = Search(Bounds(1.0, 64.0, 0.0, 1.0))
     while probe := search.next_probe():
         value = probe.value
@@ -158,7 +154,7 @@ def test_undecided_is_no_step_up_and_no_proof() -> None:
 
 @pytest.mark.parametrize("unlucky", [1, 8, 16])
 @pytest.mark.parametrize("start", [None, 16.0])
-def test_an_undecided_probe_ends_nothing(unlucky: int, start: float | None) -> None:
+def test_an_undecided_probe_ends_nothing(unlucky, start):
     search, seen = Search(Bounds(1.0, 64.0, 0.0, 1.0), start), set[float]()
     while probe := search.next_probe():
         lucky = probe.value != unlucky or probe.value in seen
@@ -170,7 +166,7 @@ def test_an_undecided_probe_ends_nothing(unlucky: int, start: float | None) -> N
 
 
 @pytest.mark.parametrize("unlucky", [2, 8, 16, 18])
-def test_a_no_by_chance_is_asked_again(unlucky: int) -> None:
+def test_a_no_by_chance_is_asked_again(unlucky):
     search, seen = Search(Bounds(1.0, 64.0, 0.0, 1.0)), set[float]()
     while probe := search.next_probe():
         lucky = probe.value != unlucky or probe.value in seen
@@ -180,7 +176,7 @@ def test_a_no_by_chance_is_asked_again(unlucky: int) -> None:
     assert (found.value, found.upper, found.confirmed) == (20, 21, True)
 
 
-def test_a_yes_above_a_no_is_told() -> None:
+def test_a_yes_above_a_no_is_told():
     """As old answers that a search is resumed with may have it."""
     asked = Bounds(1.0, 64.0, 0.0, 1.0)
     search = Search(asked)
@@ -195,7 +191,7 @@ def test_a_yes_above_a_no_is_told() -> None:
     assert (found.value, found.upper) == (4, 8)
 
 
-def test_a_neighbours_answer_saves_the_doublings() -> None:
+def test_a_neighbours_answer_saves_the_doublings():
     asked = Bounds(1_000.0, 2_000_000.0, 0.03)
     cold = run(asked, lambda value: value <= 300_000)
     warm = run(asked, lambda value: value <= 300_000, 250_000)
@@ -212,7 +208,7 @@ def test_a_neighbours_answer_saves_the_doublings() -> None:
         Bounds(1.2, 1.8, 0.0, 1.0),
     ],
 )
-def test_a_range_without_a_value_is_refused(asked: Bounds) -> None:
+def test_a_range_without_a_value_is_refused(asked):
     with pytest.raises(ValueError, match="range"):
         Search(asked)
 
@@ -222,9 +218,7 @@ def test_a_range_without_a_value_is_refused(asked: Bounds) -> None:
     ("from_", "to", "value", "upper"),
     [(4, 20, 20, 21), (17, 40, 40, 41), (33, 64, 64, None), (1, 64, 64, None)],
 )
-def test_load_that_is_missing_at_first_is_sought_above(
-    from_: int, to: int, value: int, upper: int | None, start: float | None
-) -> None:
+def test_load_that_is_missing_at_first_is_sought_above(from_, to, value, upper, start):
     """As `p99 <= 1ms and iops >= 10_000 iops` holds from one depth to another."""
     asked = Bounds(1.0, 64.0, 0.0, 1.0, asks_for_load=True)
     found = run(asked, lambda depth: from_ <= depth <= to, start)
@@ -233,7 +227,7 @@ def test_load_that_is_missing_at_first_is_sought_above(
     assert len(found.probes) <= most_probes(asked)
 
 
-def test_load_that_is_never_there_is_sought_to_the_end() -> None:
+def test_load_that_is_never_there_is_sought_to_the_end():
     asked = Bounds(1.0, 64.0, 0.0, 1.0, asks_for_load=True)
     found = run(asked, lambda depth: False)
     assert [one.probe.value for one in found.probes] == [1, 2, 4, 8, 16, 32, 64]
@@ -242,13 +236,13 @@ def test_load_that_is_never_there_is_sought_to_the_end() -> None:
     assert [one.probe.value for one in found.probes] == [1, 1]
 
 
-def test_the_lowest_may_begin_with_too_much_load() -> None:
+def test_the_lowest_may_begin_with_too_much_load():
     asked = Bounds(1.0, 64.0, 0.0, 1.0, "lowest", asks_for_load=True)
     found = run(asked, lambda depth: 3 <= depth <= 20)
     assert (found.value, found.lower) == (3, 2)
 
 
-def test_what_a_burst_credit_bears_is_not_what_is_found() -> None:
+def test_what_a_burst_credit_bears_is_not_what_is_found():
     """The target is good for the first 45 s of each run, and probes take 30."""
     for seed in range(10):
         found = seek(Credit(), Bounds(1_000.0, 100_000.0), seed).finding
@@ -283,8 +277,8 @@ def verdict(found: Found, operator: str, limit: float) -> str:
 )
 @pytest.mark.promise("seek.unconfirmed")
 def test_what_no_long_run_confirmed_decides_nothing_in_its_favour(
-    confirmed: bool, censored: bool, operator: str, limit: float, outcome: str
-) -> None:
+    confirmed, censored, operator, limit, outcome
+):
     made = Found.model_construct(
         no_at=None,
         goal="highest",

@@ -31,7 +31,7 @@ USES = 'use "acme/mixes.ioplan"\ntest "T" { run oltp for 1s }\n'
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def site(tmp_path, monkeypatch) -> Path:
     """A folder of packages, as pip fills one."""
     folder = tmp_path / "site"
     folder.mkdir()
@@ -63,8 +63,8 @@ def depths(plan: Path) -> list[int]:
 
 @pytest.mark.parametrize("module", ["acme_plans", "acme_plans.of.disks"])
 def test_files_of_a_suite_find_each_other_before_those_of_its_user(
-    module: str, site: Path, tmp_path: Path
-) -> None:
+    module, site, tmp_path
+):
     folder = package(site, "acme", module)
     plan_file(
         folder,
@@ -91,7 +91,7 @@ def test_files_of_a_suite_find_each_other_before_those_of_its_user(
 
 
 @pytest.mark.long
-def test_a_suite_is_run_and_listed_by_its_name(site: Path) -> None:
+def test_a_suite_is_run_and_listed_by_its_name(site):
     folder = package(site, "acme", "acme_plans")
     plan_file(
         folder,
@@ -111,7 +111,7 @@ def test_a_suite_is_run_and_listed_by_its_name(site: Path) -> None:
 
 
 @pytest.mark.promise("share.names")
-def test_own_suites_cannot_be_taken_over(site: Path) -> None:
+def test_own_suites_cannot_be_taken_over(site):
     folder = package(site, "evil", "evil_plans", "std")
     plan_file(folder, "workload oltp = random 4KiB 100/0\n", "workloads.ioplan")
     found = suite_file("std/workloads")
@@ -126,9 +126,7 @@ def test_own_suites_cannot_be_taken_over(site: Path) -> None:
         ("acme_gone", "has no folder of plans"),
     ],
 )
-def test_what_is_no_suite_is_told(
-    module: str, said: str, site: Path, tmp_path: Path
-) -> None:
+def test_what_is_no_suite_is_told(module, said, site, tmp_path):
     folder = package(site, "acme", "acme_plans")
     entry = site / "acme-1.2.dist-info/entry_points.txt"
     entry.write_text(f"[ioplan.suites]\nacme = {module}\n")
@@ -140,9 +138,7 @@ def test_what_is_no_suite_is_told(
 
 
 @pytest.mark.promise("share.names")
-def test_of_two_packages_with_one_name_none_is_taken(
-    site: Path, tmp_path: Path
-) -> None:
+def test_of_two_packages_with_one_name_none_is_taken(site, tmp_path):
     for name in ("one", "two"):
         folder = package(site, name, f"{name}_plans")
         plan_file(folder, "workload oltp = random 8KiB 100/0\n", "mixes.ioplan")
@@ -150,7 +146,7 @@ def test_of_two_packages_with_one_name_none_is_taken(
         check_file(plan_file(tmp_path, USES))
 
 
-def test_a_link_out_of_a_package_leads_nowhere(site: Path, tmp_path: Path) -> None:
+def test_a_link_out_of_a_package_leads_nowhere(site, tmp_path):
     folder = package(site, "acme", "acme_plans")
     (tmp_path / "home").mkdir()
     secret = plan_file(tmp_path, "workload oltp = random 8KiB 100/0\n", "secret.ioplan")
@@ -163,7 +159,7 @@ def test_a_link_out_of_a_package_leads_nowhere(site: Path, tmp_path: Path) -> No
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path) -> Path:
     """The example's source."""
     return Path(shutil.copytree(EXAMPLE, tmp_path / "source"))
 
@@ -175,7 +171,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.promise("share.version")
-def test_a_version_stands_for_its_runs(source: Path) -> None:
+def test_a_version_stands_for_its_runs(source):
     plan, project = source / "ioplan_acme/oltp.ioplan", source / "pyproject.toml"
     assert ioplan("suites", "check", source).code == 0
     edit(plan, "1..32", "2..64")
@@ -194,7 +190,7 @@ def test_a_version_stands_for_its_runs(source: Path) -> None:
     assert versions["qd=2"] == "0.1.0 on" and versions["qd=64"] == "0.2.0 on"
 
 
-def test_the_name_alone_makes_no_result_the_same(source: Path) -> None:
+def test_the_name_alone_makes_no_result_the_same(source):
     """Other I/O in the same cell is told with both ids."""
     edit(source / "ioplan_acme/workloads.ioplan", "8KiB 70/30", "8KiB 60/40")
     done = ioplan("suites", "check", source)
@@ -202,7 +198,7 @@ def test_the_name_alone_makes_no_result_the_same(source: Path) -> None:
     assert ", published is 5f633bb21ac5" in done.err
 
 
-def test_words_around_a_run_change_nothing(source: Path) -> None:
+def test_words_around_a_run_change_nothing(source):
     edit(source / "ioplan_acme/oltp.ioplan", "errors == 0", "errors < 5")
     assert ioplan("suites", "check", source).code == 0
     edit(source / "README.md", "| 6 |", "| 7 |")
@@ -210,7 +206,7 @@ def test_words_around_a_run_change_nothing(source: Path) -> None:
     assert done.code == 1 and "table of README.md is old" in done.err
 
 
-def test_an_index_is_what_it_says_or_refused(source: Path) -> None:
+def test_an_index_is_what_it_says_or_refused(source):
     index = next_index(None, source_of(source))
     assert index_of(index_text(index)) == index
     assert next_index(index, source_of(source)) == index
@@ -220,7 +216,7 @@ def test_an_index_is_what_it_says_or_refused(source: Path) -> None:
         refuse("not an index of a suite", "suites", "check", source)
 
 
-def test_a_session_tells_which_versions_its_runs_are_of(source: Path) -> None:
+def test_a_session_tells_which_versions_its_runs_are_of(source):
     plan = source / "ioplan_acme/oltp.ioplan"
     sim = ("--backend", "sim", "--create", "64MiB", "--quiet")
     assert ioplan("run", plan, *sim, "--profile", "smoke").code in (0, 1)
@@ -234,7 +230,7 @@ def test_a_session_tells_which_versions_its_runs_are_of(source: Path) -> None:
 
 
 @pytest.mark.long
-def test_ioplans_own_suites_are_as_published(renew: bool) -> None:
+def test_ioplans_own_suites_are_as_published(renew):
     """Old results of a suite's name are compared with new ones."""
     own = next(collections())
     path = own.folder / "index.json"
@@ -247,7 +243,7 @@ def test_ioplans_own_suites_are_as_published(renew: bool) -> None:
     assert before.version == own.version
 
 
-def test_the_example_is_what_new_writes(tmp_path: Path) -> None:
+def test_the_example_is_what_new_writes(tmp_path):
     made = tmp_path / "made"
     assert ioplan("suites", "new", "acme", "-o", made).code == 0
     texts = [
@@ -281,9 +277,7 @@ def installed(source: Path, folder: Path) -> Path:
 
 
 @pytest.mark.long
-def test_its_wheel_is_a_suite_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_wheel_is_a_suite_by_name(tmp_path, monkeypatch):
     ignored = shutil.ignore_patterns("__pycache__")
     source = shutil.copytree(EXAMPLE, tmp_path / "source", ignore=ignored)
     monkeypatch.syspath_prepend(str(installed(source, tmp_path / "wheels")))
@@ -296,7 +290,7 @@ def test_its_wheel_is_a_suite_by_name(
 
 
 @pytest.mark.long
-def test_its_own_tests_pass() -> None:
+def test_its_own_tests_pass():
     path = EXAMPLE / "tests/test_ioplan_acme.py"
     spec = spec_from_file_location(path.stem, path)
     assert spec and spec.loader

@@ -76,9 +76,7 @@ RESULTS: dict[str, list[Rule]] = {
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("suite", RESULTS)
-def test_the_ranking_is_of_what_the_source_calls_its_result(
-    suite: str, tmp_path: Path
-) -> None:
+def test_the_ranking_is_of_what_the_source_calls_its_result(suite, tmp_path):
     # The article's drive: a slower one does too few I/Os in a smoke for a p99.
     drive = "crosspoint" if suite == "reviews/p4800x" else "datacentre"
     run(suite, drive, tmp_path)
@@ -199,7 +197,7 @@ def report(folder: Path, suite: str, drive: str, size: str, *more: str) -> Repor
 
 
 @pytest.mark.long
-def test_p3700_reads_fast_and_writes_a_third_of_that(tmp_path: Path) -> None:
+def test_p3700_reads_fast_and_writes_a_third_of_that(tmp_path):
     """Published: 8,900 random reads at QD 1, 77,000 at QD 8, 450,000 at most, against
     150,000 steady random writes; sequential writes of 1.3 and 1.9 GB/s at QD 1 and 4.
     """
@@ -220,7 +218,7 @@ def test_p3700_reads_fast_and_writes_a_third_of_that(tmp_path: Path) -> None:
     assert told.by_qd("A1")[8] < 0.9 * told.by_qd("A1")[32]
 
 
-def test_p4800x_is_fast_at_once_and_saturates_at_4(tmp_path: Path) -> None:
+def test_p4800x_is_fast_at_once_and_saturates_at_4(tmp_path):
     """Published: an order of magnitude ahead of flash at QD 1, reads and writes alike,
     saturated at QD 4 to 6; what a full link carries does not rise with the depth."""
     shorter = ("--set", "run_time=2s", "--set", "stir=1 pass", "--test", "B[1-4]*")
@@ -239,7 +237,7 @@ def test_p4800x_is_fast_at_once_and_saturates_at_4(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_m9100_slows_with_each_write_of_a_mix(tmp_path: Path) -> None:
+def test_m9100_slows_with_each_write_of_a_mix(tmp_path):
     """Published: saturated IOPS fall from reads to writes in the steady state, and
     sequential reads need far more than QD 8."""
     shorter = ("--profile", "short", "--set", "read_step=50%", "--test", "C[13]*")
@@ -278,9 +276,7 @@ CASES = (
         for case in CASES
     ],
 )
-def test_a_short_suite_says_no_more_than_it_wrote(
-    suite: str, drive: str, outcome: str, tmp_path: Path
-) -> None:
+def test_a_short_suite_says_no_more_than_it_wrote(suite, drive, outcome, tmp_path):
     """Crosspoint memory needs no writes before; flash that was purged does."""
     store = tmp_path / "results.db"
     sim = ("--sim", ROOT / f"examples/sim/{drive}.toml", "--store", store, "-q")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import paths
@@ -46,7 +45,7 @@ HOUR_NS = 3600 * 10**9
 
 
 @pytest.mark.long
-def test_each_row_has_its_cells() -> None:
+def test_each_row_has_its_cells():
     found: dict[str, tuple[int, ...]] = {}
     for suite in PLANS.values():
         for part in parts(suite):
@@ -86,7 +85,7 @@ def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
         ),
     ],
 )
-def test_runs_and_durations(suite: str, row: str, runs: int, seconds: int) -> None:
+def test_runs_and_durations(suite, row, runs, seconds):
     found = runs_of(suite, row)
     assert sum(times for _, times in found) == runs
     spent_ns = sum((run.length.run_ns or 0) * times for run, times in found)
@@ -105,7 +104,7 @@ def written(suite: str) -> dict[str, list[tuple[str, int, float | None]]]:
     return found
 
 
-def test_preparations_write_what_the_methods_say() -> None:
+def test_preparations_write_what_the_methods_say():
     fill, random = ("sequential", 128 << 10), ("random", 4096)
     wipc = {"wipc": [(*fill, 2.0)]}
     assert written("pts/pts_iops") == wipc
@@ -125,7 +124,7 @@ def test_preparations_write_what_the_methods_say() -> None:
     }
 
 
-def test_write_saturation_has_three_ends() -> None:
+def test_write_saturation_has_three_ends():
     ((run, times),) = runs_of("pts/pts_write_saturation", "D4")
     assert times == 1
     assert run.length.run_ns == 24 * HOUR_NS
@@ -133,7 +132,7 @@ def test_write_saturation_has_three_ends() -> None:
     assert run.template.rule and run.every_ns == 60 * 10**9
 
 
-def test_demand_intensity_presses_before_each_round() -> None:
+def test_demand_intensity_presses_before_each_round():
     steps = with_repetitions(unfold(plan_of(PLANS["pts/pts_demand_intensity"])))
     pressed = [
         (step.step.run_ns, times)
@@ -146,7 +145,7 @@ def test_demand_intensity_presses_before_each_round() -> None:
     assert pressed == [(300 * 10**9, 25)]
 
 
-def test_histograms_are_taken_in_the_steady_state_of_the_rounds() -> None:
+def test_histograms_are_taken_in_the_steady_state_of_the_rounds():
     """No purge and no fill between; an hour of T32 Q32 writes before each."""
     steps = [
         step
@@ -165,7 +164,7 @@ def test_histograms_are_taken_in_the_steady_state_of_the_rounds() -> None:
     assert runs == [{"threads": f"{n}", "qd": f"{n}"} for n in (16, 4, 1)]
 
 
-def test_percentiles_are_of_the_mix_that_oltp_is_measured_with() -> None:
+def test_percentiles_are_of_the_mix_that_oltp_is_measured_with():
     oltp, percentiles = (runs_of("reviews/m9100", row) for row in ("C4", "C8"))
     assert [r.workload for r, _ in oltp] == [r.workload for r, _ in percentiles]
     assert {r.workload.streams[0].read_percent for r, _ in oltp} == {67}
@@ -187,7 +186,7 @@ def least_s(name: str, profile: str) -> float:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_quick_takes_half_and_measures_no_less_in_a_round(name: str) -> None:
+def test_quick_takes_half_and_measures_no_less_in_a_round(name):
     """It has fewer passes and rounds, and each run of a round as long as in full."""
     assert least_s(name, "quick") < least_s(name, "full") / 2
     full, quick = (
@@ -202,7 +201,7 @@ def test_quick_takes_half_and_measures_no_less_in_a_round(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REVIEWS)
-def test_quick_of_a_review_keeps_its_cells(name: str) -> None:
+def test_quick_of_a_review_keeps_its_cells(name):
     full, quick = (plan_of(PLANS[name], each) for each in ("full", "quick"))
     full_s, quick_s = (Estimator(TB).total(unfold(one)).run_s for one in (full, quick))
     assert quick_s < REVIEWS[name] * full_s
@@ -215,7 +214,7 @@ def test_quick_of_a_review_keeps_its_cells(name: str) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
-def test_short_keeps_the_matrix(name: str) -> None:
+def test_short_keeps_the_matrix(name):
     full, short = (
         [
             [*Matrix(test.axes, test.skip).cells()]
@@ -241,7 +240,7 @@ def _texts(
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
-def test_profiles(name: str) -> None:
+def test_profiles(name):
     """All are right; a smoke is over in seconds even on a scratch file."""
     one = PLANS[name]
     quick = ["quick"] if name in (*QUICK, *REVIEWS) else []
@@ -254,7 +253,7 @@ def test_profiles(name: str) -> None:
     assert smoke.run_s < (60 if name == CUTS else 5)  # a cut ends its run
 
 
-def test_a_setting_wins_over_the_profile(tmp_path: Path, store_path: Path) -> None:
+def test_a_setting_wins_over_the_profile(tmp_path, store_path):
     text = "param t = 9s param u = 2s profile p { t = 1s u = 1s } "
     text += 'test "T" { run random 4KiB 100/0 for t, warmup u }'
     path = plan_file(tmp_path, text)
@@ -273,7 +272,7 @@ def test_a_setting_wins_over_the_profile(tmp_path: Path, store_path: Path) -> No
 
 @pytest.mark.parametrize("suite", PLANS)
 @pytest.mark.parametrize("profile", ["full", "smoke"])
-def test_each_test_says_what_it_is_told_by(suite: str, profile: str) -> None:
+def test_each_test_says_what_it_is_told_by(suite, profile):
     for test in plan_of(PLANS[suite], profile).tests:
         assert test.headlines, (suite, test.title)
         for one in test.headlines:
@@ -281,7 +280,7 @@ def test_each_test_says_what_it_is_told_by(suite: str, profile: str) -> None:
             assert cells, (suite, test.title, one.text)
 
 
-def test_the_table_is_current(renew: bool) -> None:
+def test_the_table_is_current(renew):
     text = DOCUMENT.read_text()
     if renew:
         text = TABLE.sub(table(), text)
@@ -291,7 +290,7 @@ def test_the_table_is_current(renew: bool) -> None:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
+def test_each_suite_says_what_it_costs(name, renew):
     """In the last line of its comment; a source in one of the others."""
     one = PLANS[name]
     if renew:
@@ -309,7 +308,7 @@ def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
 
 
 @pytest.mark.long
-def test_a_suite_is_described() -> None:
+def test_a_suite_is_described():
     done = succeed("suites", "pts/pts_iops")
     assert "SNIA PTS 2.0" in done.out
     assert re.search(r"run_time( +1min){2} +3s +20ms", done.out)
@@ -320,9 +319,7 @@ def test_a_suite_is_described() -> None:
     assert "there is no suite 'pts/iops', did you mean 'pts/pts_iops'" in wrong.err
 
 
-def test_installed_suites_are_found_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_installed_suites_are_found_by_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert ioplan("check", "quick/laptop", "reviews/p3700.ioplan").code == 0
     wrong = ioplan("check", "reviews/p3800")
@@ -351,7 +348,7 @@ SMOKED = [
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMOKED)
-def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) -> None:
+def test_smoke_on_a_scratch_file(name, tmp_path, store_path):
     scratch = tmp_path / "scratch.bin"
     done = ioplan(
         *("run", name, "--profile", "smoke", "--json"),
@@ -372,7 +369,7 @@ SIMULATED = [
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
-def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
+def test_full_on_the_simulated_drive(name, store_path):
     succeed("run", name, "--backend", "sim", "--create", "4GiB", "--json")
     check_session(PLANS[name], "full", 4 << 30, last_records(store_path))
 
@@ -380,7 +377,7 @@ def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PLANS if name != CUTS])
-def test_smoke_on_the_simulated_drive(name: str, store_path: Path) -> None:
+def test_smoke_on_the_simulated_drive(name, store_path):
     sim = ("--backend", "sim", "--create", "256MiB", "--json")
     done = ioplan("run", name, "--profile", "smoke", *sim)
     assert done.code in (0, 1), done.err  # too short to become steady, maybe
@@ -396,7 +393,7 @@ def test_smoke_on_the_simulated_drive(name: str, store_path: Path) -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("mix", ["100/0", "0/100"])
-def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> None:
+def test_then_is_never_left_out(mix, tmp_path, store_path):
     """Not after reads either, which keep a state as it is."""
     text = (
         "precondition filled { purge write sequential 128KiB, qd 8, 1 pass } "
@@ -417,9 +414,7 @@ def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> N
 
 
 @pytest.mark.long
-def test_rounds_of_latency_say_what_their_source_leaves_unwritten(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_rounds_of_latency_say_what_their_source_leaves_unwritten(tmp_path, store_path):
     """At QD 1, on a drive that they overwrite in part."""
     drive = drive_file(tmp_path, "client")
     drive.write_text(drive.read_text().replace("512MB", "4GB"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import paths
@@ -75,7 +74,7 @@ def runs_as_it_is(fit: Fit) -> bool:
 
 
 @pytest.mark.long
-def test_the_tables_of_backends_are_current(fits: Fits, renew: bool) -> None:
+def test_the_tables_of_backends_are_current(fits, renew):
     check_part(DOCUMENT, "suites by backend", suites_table(fits), renew)
     check_part(DOCUMENT, "inexact clauses", clauses_table(fits), renew)
 
@@ -141,8 +140,8 @@ def _markdown(rows: list[list[str]]) -> str:
 @NEEDS_FIO
 @pytest.mark.parametrize("backend", ["io_uring", "fio", "sim"])
 def test_the_first_look_runs_on_each_backend_without_a_flag(
-    tmp_path: Path, store_path: Path, backend: str
-) -> None:
+    tmp_path, store_path, backend
+):
     """What fio does not measure exactly is left out, and told."""
     words = ("--backend", backend, "--target", tmp_path / "t.bin", "--create", "16MiB")
     done = succeed("run", "quick/laptop", "--profile", "smoke", *words)
@@ -157,7 +156,7 @@ def test_the_first_look_runs_on_each_backend_without_a_flag(
 
 @pytest.mark.slow
 @NEEDS_FIO
-def test_other_plans_are_refused_whole(tmp_path: Path, store_path: Path) -> None:
+def test_other_plans_are_refused_whole(tmp_path, store_path):
     text = suite_file("quick/laptop").read_text().replace("accept ", "# accept ")
     words = ("--backend", "fio", "--target", tmp_path / "t.bin", "--create", "16MiB")
     done = ioplan("run", plan_file(tmp_path, text), "--profile", "smoke", *words)
@@ -175,7 +174,7 @@ def drawn(store: Store, id: str, test: Test) -> list[ChartSpec]:
     return list(pictures(test, points({"A": list(store.records(id))}), Reader(store)))
 
 
-def test_saturation_shows_latency_over_bytes_written(store_path: Path) -> None:
+def test_saturation_shows_latency_over_bytes_written(store_path):
     done = succeed(
         *("run", "pts/pts_write_saturation", "--profile", "smoke", "--json"),
         *("--backend", "sim", "--create", "256MiB"),
@@ -189,7 +188,7 @@ def test_saturation_shows_latency_over_bytes_written(store_path: Path) -> None:
 
 
 @pytest.fixture
-def metered(tmp_path: Path) -> Iterator[Store]:
+def metered(tmp_path) -> Iterator[Store]:
     """Two runs at 40 W."""
     with Store.open(tmp_path / "metered.db") as store:
         store.begin(session())
@@ -200,7 +199,7 @@ def metered(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def test_sequential_writes_show_throughput_per_watt(metered: Store) -> None:
+def test_sequential_writes_show_throughput_per_watt(metered):
     test = suite_test("reviews/p3700", "A8 power, sequential write")
     charts = drawn(metered, session().id, test)
     table = next(chart for chart in charts if chart.kind == "table")
@@ -214,7 +213,7 @@ def test_sequential_writes_show_throughput_per_watt(metered: Store) -> None:
     assert metric_text(5e7, head.unit) == "50.0 MB/s per W"
 
 
-def test_throughput_per_watt_has_an_axis_of_its_own(metered: Store) -> None:
+def test_throughput_per_watt_has_an_axis_of_its_own(metered):
     asked = chart("lines", ("bandwidth_per_watt",), ("qd",))
     test = Test(title="demo", charts=(asked,), axes=())
     charts = drawn(metered, session().id, test)
@@ -224,7 +223,7 @@ def test_throughput_per_watt_has_an_axis_of_its_own(metered: Store) -> None:
     assert picture.title.startswith("Throughput per watt")
 
 
-def test_what_was_not_measured_is_no_chart(tmp_path: Path) -> None:
+def test_what_was_not_measured_is_no_chart(tmp_path):
     asked = chart("lines", ("bandwidth_per_watt",), ("qd",))
     test = Test(title="demo", charts=(asked,), axes=())
     with Store.open(tmp_path / "plain.db") as store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from ioplan.workload import Stream
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_profiles_set_only_what_tests_use(name: str) -> None:
+def test_profiles_set_only_what_tests_use(name):
     profiles = [one for one in PLANS[name].items if type(one).__name__ == "Profile"]
     settings = [each for one in profiles for each in one.settings]
     said = {each.name.text for each in settings if each.value.kind != "name"}
@@ -34,7 +33,7 @@ def test_profiles_set_only_what_tests_use(name: str) -> None:
         ("quick/datasheet", "pre.scramble=1 pass"),
     ],
 )
-def test_what_no_test_uses_cannot_be_set(name: str, setting: str) -> None:
+def test_what_no_test_uses_cannot_be_set(name, setting):
     for command in ("check", "plan"):
         done = ioplan(command, name, "--set", setting)
         param = setting.partition("=")[0]
@@ -44,7 +43,7 @@ def test_what_no_test_uses_cannot_be_set(name: str, setting: str) -> None:
         assert done.err.count("error:") == 1
 
 
-def test_a_param_is_reached_through_all_that_tests_name(tmp_path: Path) -> None:
+def test_a_param_is_reached_through_all_that_tests_name(tmp_path):
     library = """
       param a = 1 pass  param b = 4  param c = b  param d = 3  param e = 2
       precondition inner { write random 4KiB, qd d, a }
@@ -67,9 +66,7 @@ def test_a_param_is_reached_through_all_that_tests_name(tmp_path: Path) -> None:
     assert {*found.parameters} == known
 
 
-def test_an_edited_plan_need_not_use_what_was_set(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_an_edited_plan_need_not_use_what_was_set(tmp_path, store_path):
     """A session that has begun keeps its settings."""
     text = 'param t = 9s test "T" { run random 4KiB 100/0, qd 1 for t }'
     path = plan_file(tmp_path, text)
@@ -111,7 +108,7 @@ def rooms(plan: CheckedPlan) -> Iterator[tuple[str, float]]:
 
 @pytest.mark.parametrize("profile", ["full", "short"])
 @pytest.mark.parametrize("suite", [name for name in PLANS])
-def test_a_window_fits_behind_what_it_waits_for(suite: str, profile: str) -> None:
+def test_a_window_fits_behind_what_it_waits_for(suite, profile):
     for what, windows in rooms(plan_of(PLANS[suite], profile)):
         assert windows >= 1, (what, windows)
 
@@ -132,7 +129,7 @@ FOUND, ADDED = 105_709 / 12_031, 182_791 / 12_031
 """Blocks of a request in Mooncake's conversation trace."""
 
 
-def test_the_cache_moves_what_requests_find_and_add() -> None:
+def test_the_cache_moves_what_requests_find_and_add():
     asked = streams("ai/kv_cache", "K4")
     loads, saves = asked["loads"], asked["saves"]
     assert loads.rate and saves.rate
@@ -146,7 +143,7 @@ def test_the_cache_moves_what_requests_find_and_add() -> None:
     assert shares == [f"{100 * x:.0f}%" for x in (FOUND / (FOUND + ADDED), 2.95 / 3.95)]
 
 
-def test_loads_that_come_together_vary_so() -> None:
+def test_loads_that_come_together_vary_so():
     """Requests of Poisson's, each with as many loads as the last, or another number."""
     rng, count = np.random.default_rng(1), 200_000
     for sizes in (np.full(count, 9), 1 + rng.poisson(8, count)):
@@ -164,14 +161,14 @@ FILES = {
 
 
 @pytest.mark.parametrize("test", FILES)
-def test_a_reader_goes_on_for_as_long_as_a_file(test: str) -> None:
+def test_a_reader_goes_on_for_as_long_as_a_file(test):
     file_bytes, readers, io_bytes = FILES[test]
     (one,) = streams("ai/loader", test).values()
     assert one.threads == readers and one.sizes_bytes == {io_bytes}
     assert 100 / one.random_percent == pytest.approx(file_bytes / io_bytes, rel=0.03)
 
 
-def test_resnet50_is_read_as_fast_as_it_trains() -> None:
+def test_resnet50_is_read_as_fast_as_it_trains():
     (one,) = streams("ai/loader", "N4").values()
     assert one.rate and one.rate.bytes_per_s == pytest.approx(
         400 * 114_660 / 0.224, rel=0.01
@@ -179,7 +176,7 @@ def test_resnet50_is_read_as_fast_as_it_trains() -> None:
 
 
 @pytest.mark.parametrize("profile", ["full", "short", "smoke"])
-def test_each_process_flushes_its_file_once_at_its_end(profile: str) -> None:
+def test_each_process_flushes_its_file_once_at_its_end(profile):
     (one,) = streams("ai/checkpoint", "M1", profile).values()
     assert one.sync_every and one.threads == 8
     (size,) = one.sizes_bytes
@@ -194,9 +191,7 @@ def test_each_process_flushes_its_file_once_at_its_end(profile: str) -> None:
         ("app/web", "S1", "main", 413, 1.33, 15_420),
     ],
 )
-def test_what_was_recorded(
-    suite: str, test: str, stream: str, iops: float, variation: float, mean_bytes: float
-) -> None:
+def test_what_was_recorded(suite, test, stream, iops, variation, mean_bytes):
     """Rate and variation; the mean size within 10 %, as sizes are round ones."""
     one = streams(suite, test)[stream]
     assert one.rate and one.rate.iops == iops

@@ -50,9 +50,7 @@ REWRITE = "ioplan.cli.commands.share.add.rewrite"
         "git+https:///x@v1", "git+https://host/x@v1//a//b", "git+https://höst/x@v1",
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(
-    text: str, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_address_is_refused(text, project, monkeypatch):
     """Before git is called with any word of it."""
     monkeypatch.setenv("PATH", "")
     done = ioplan("add", text, "as", "acme")
@@ -76,7 +74,7 @@ LOCKED = f"[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='{'0' * 40}'\nfiles={{{{'
         "x = " + "[" * 9999,
     ],
 )
-def test_a_lock_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_lock_that_is_none_is_refused(text, tmp_path):
     (tmp_path / "ioplan.lock").write_text(text)
     with pytest.raises(PlanError, match="not as ioplan writes it"):
         check_file(plan_file(tmp_path, USES))
@@ -86,7 +84,7 @@ def test_a_lock_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path) -> Repository:
     (tmp_path / "theirs").mkdir()
     found = Repository(tmp_path / "theirs")
     found.commit(PLANS, "v1")
@@ -94,7 +92,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "mine"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -116,9 +114,7 @@ def add(repository: Repository, ref: str = "v1", name: str = "acme") -> None:
 @slow
 @pytest.mark.long
 @pytest.mark.promise("share.pinned")
-def test_it_is_pinned_used_and_needs_no_network(
-    repository: Repository, project: Path
-) -> None:
+def test_it_is_pinned_used_and_needs_no_network(repository, project):
     done = succeed("add", f"git+file://{repository.bare}@v1//plans", "as", "acme")
     assert "acme/oltp (full), OLTP: qd=8: new" in done.out
     assert "runs: 0 the same, 0 with other ids, 2 new, 0 gone" in done.out
@@ -160,8 +156,8 @@ def test_it_is_pinned_used_and_needs_no_network(
 @slow
 @pytest.mark.long
 def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
-    repository: Repository, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    repository, project, monkeypatch
+):
     names = ("one", "two", "three")
     at_once = Barrier(len(names))
 
@@ -196,7 +192,7 @@ def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
 
 @slow
 @pytest.mark.long
-def test_its_runs_are_those_of_its_index(repository: Repository, project: Path) -> None:
+def test_its_runs_are_those_of_its_index(repository, project):
     """Whatever it is called here."""
     folder = paths.ROOT / "examples/acme_suite/ioplan_acme"
     files = [*folder.glob("*.ioplan"), folder / "index.json"]
@@ -210,9 +206,7 @@ def test_its_runs_are_those_of_its_index(repository: Repository, project: Path) 
 @slow
 @pytest.mark.long
 @pytest.mark.promise("share.take")
-def test_an_update_is_shown_before_it_is_taken(
-    repository: Repository, project: Path
-) -> None:
+def test_an_update_is_shown_before_it_is_taken(repository, project):
     add(repository)
     assert "up to date" in ioplan("update").out
     before = {one: one.read_bytes() for one in project.rglob("*") if one.is_file()}
@@ -244,9 +238,7 @@ def test_an_update_is_shown_before_it_is_taken(
 
 @slow
 @pytest.mark.long
-def test_over_http_by_tag_branch_and_commit(
-    repository: Repository, project: Path
-) -> None:
+def test_over_http_by_tag_branch_and_commit(repository, project):
     commit = repository.commit({"plans/depths.ioplan": "param most = 2\n"})
     with http_server(repository.bare.parent) as url:
         for number, ref in enumerate(("v1", "main", commit)):
@@ -265,12 +257,7 @@ def test_over_http_by_tag_branch_and_commit(
 
 
 @slow
-def test_over_ssh(
-    repository: Repository,
-    project: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_over_ssh(repository, project, tmp_path, monkeypatch):
     """By the command that the user's git has for it, which here reaches this host."""
     command = tmp_path / "ssh"
     command.write_text('#!/bin/sh\nfor asked; do :; done\nexec sh -c "$asked"\n')
@@ -281,7 +268,7 @@ def test_over_ssh(
 
 
 @pytest.fixture
-def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def trap(tmp_path, monkeypatch) -> Iterator[Path]:
     """A program that git must not start; by all settings that could make it."""
     sprung, program = tmp_path / "sprung", tmp_path / "trap"
     program.write_text(f"#!/bin/sh\ntouch {sprung}\nexec true\n")
@@ -303,9 +290,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @slow
-def test_git_starts_nothing_else(
-    trap: Path, repository: Repository, project: Path
-) -> None:
+def test_git_starts_nothing_else(trap, repository, project):
     repository.commit({
         ".gitmodules": '[submodule "x"]\npath = plans/x\nurl = ext::sh -c "touch /tmp/x"\n',
         ".gitattributes": "* filter=x\n",
@@ -324,7 +309,7 @@ OUT = {
 
 @slow
 @pytest.mark.long
-def test_links_stay_inside(repository: Repository, project: Path) -> None:
+def test_links_stay_inside(repository, project):
     repository.commit({"plans/sub/x": "", "plans/folder": Path("sub")})
     for number, (name, to) in enumerate(OUT.items()):
         repository.commit({"secret.ioplan": "x", name: Path(to)}, f"o{number}")
@@ -342,9 +327,7 @@ def test_links_stay_inside(repository: Repository, project: Path) -> None:
 
 
 @slow
-def test_what_is_no_suite_is_refused(
-    repository: Repository, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_suite_is_refused(repository, project, monkeypatch):
     source = f"git+file://{repository.bare}@v1"
     for words, said in (
         ((f"{source}//nowhere", "as", "acme"), "has no folder 'nowhere'"),
@@ -365,7 +348,7 @@ def test_what_is_no_suite_is_refused(
 
 
 @slow
-def test_what_else_a_project_says_stays(repository: Repository, project: Path) -> None:
+def test_what_else_a_project_says_stays(repository, project):
     add(repository)
     file = project / "ioplan.toml"
     own = file.read_text().rstrip() + '\nnote = "kept"\n[more]\ny = 2\n'
@@ -380,9 +363,7 @@ def test_what_else_a_project_says_stays(repository: Repository, project: Path) -
 
 
 @slow
-def test_a_project_file_is_changed_only_where_it_is_understood(
-    repository: Repository, project: Path
-) -> None:
+def test_a_project_file_is_changed_only_where_it_is_understood(repository, project):
     """Else the next call would find a file that is wrong."""
     for before in (
         "[suites.acme] # theirs\nref = 'old'\n",
@@ -399,9 +380,7 @@ def test_a_project_file_is_changed_only_where_it_is_understood(
 
 
 @slow
-def test_files_are_not_written_through_a_link(
-    repository: Repository, project: Path, tmp_path: Path
-) -> None:
+def test_files_are_not_written_through_a_link(repository, project, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (project / "suites").symlink_to(tmp_path / "elsewhere")
     refuse("is a link", "add", f"git+file://{repository.bare}@v1//plans", "as", "acme")
@@ -410,8 +389,8 @@ def test_files_are_not_written_through_a_link(
 
 @slow
 def test_a_file_that_is_gone_is_not_removed_through_a_link(
-    repository: Repository, project: Path, tmp_path: Path
-) -> None:
+    repository, project, tmp_path
+):
     repository.commit({"plans/sub/x.ioplan": DEPTHS}, "v1")
     add(repository)
     shutil.move(project / "suites/acme/sub", tmp_path / "elsewhere")
@@ -422,9 +401,7 @@ def test_a_file_that_is_gone_is_not_removed_through_a_link(
 
 
 @slow
-def test_a_tag_that_is_called_as_a_commit_is_not_taken(
-    repository: Repository, project: Path
-) -> None:
+def test_a_tag_that_is_called_as_a_commit_is_not_taken(repository, project):
     asked = repository.commit({"plans/x.ioplan": DEPTHS})
     other = repository.commit({"plans/x.ioplan": "param most = 9\n"}, "v2")
     refs = repository.bare / "refs"
@@ -435,7 +412,7 @@ def test_a_tag_that_is_called_as_a_commit_is_not_taken(
 
 
 @slow
-def test_a_host_that_does_not_answer_is_told(project: Path) -> None:
+def test_a_host_that_does_not_answer_is_told(project):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]

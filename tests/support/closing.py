@@ -69,7 +69,7 @@ class Closing:
         print(self.sentence(self.code, seconds), flush=True)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session):  # type: ignore[no-untyped-def]
+    def pytest_sessionfinish(self, session: pytest.Session):
         yield
         self.code = int(session.exitstatus)
 

@@ -13,7 +13,7 @@ from paths import ROOT
 
 def installed(example: str, factory: object) -> Path:
     """A folder with the example's package, as pip installs it."""
-    make = factory.mktemp  # type: ignore[attr-defined]
+    make = factory.mktemp
     folder, copy = make("site"), make("source") / "x"
     shutil.copytree(
         ROOT / "examples" / example, copy, ignore=shutil.ignore_patterns("__pycache__")

@@ -77,7 +77,7 @@ def counts(latencies_ns: Sequence[int], **more: Any) -> Counts:
 
 
 def stream(name: str = "main", **directions: Counts) -> StreamCounts:
-    by: dict[Direction, Counts] = directions  # type: ignore[assignment]
+    by: dict[Direction, Counts] = directions
     return StreamCounts(name=name, directions=by)
 
 
@@ -95,7 +95,7 @@ def result(seconds: float, *streams: StreamCounts) -> Result:
 def measured(*events: object) -> Measurement:
     made = Measurement()
     for event in events:
-        made.add(event)  # type: ignore[arg-type]
+        made.add(event)
     return made
 
 

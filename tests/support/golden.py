@@ -78,13 +78,13 @@ Check = Callable[[Golden, str, Any], None]
 
 
 @pytest.fixture
-def renew(request: pytest.FixtureRequest) -> bool:
+def renew(request) -> bool:
     """Whether golden cases and documents are written instead of compared."""
     return bool(request.config.getoption("--renew"))
 
 
 @pytest.fixture(name="golden")
-def check(request: pytest.FixtureRequest, renew: bool) -> Check:
+def check(request, renew) -> Check:
     """Compares what came out with a case, or has it written after all tests."""
 
     def compare(of: Golden, case: str, found: Any) -> None:

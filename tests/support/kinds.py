@@ -101,7 +101,7 @@ class Place(Struct, frozen=True):
         return self.folder / "link"
 
     def lab(self, **said: object) -> Path:
-        return lab_file(self.folder, **said)  # type: ignore[arg-type]
+        return lab_file(self.folder, **said)
 
     def allowed(self, device: Path) -> TargetRequest:
         """With all that lets the loop device be written."""

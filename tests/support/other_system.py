@@ -77,9 +77,9 @@ def hide() -> None:
     def no_library(name: str | None, *more: object, **others: object) -> ctypes.CDLL:
         if name is None:
             raise TypeError("LoadLibrary() argument 1 must be str, not None")
-        return library(name, *more, **others)  # type: ignore[arg-type]
+        return library(name, *more, **others)
 
-    ctypes.CDLL = no_library  # type: ignore[assignment, misc]
+    ctypes.CDLL = no_library
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def printed(picture: ChartSpec, width: int = 80, colors: Any = None) -> str:
     )
     for part in report.drawn(picture, console):
         console.print(part)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    text: str = console.file.getvalue()
     assert colors or ("\x1b" not in text)
     assert colors or max(map(len, text.splitlines())) <= width
     return text

@@ -78,7 +78,7 @@ def put(
         made, detail = one if isinstance(one, tuple) else (one, RunDetail())
         store.add(made.model_copy(update={"session": id}), detail)
     if ended:
-        store.finish(id, ended, ENDED)  # type: ignore[arg-type]
+        store.finish(id, ended, ENDED)
     return id
 
 

@@ -20,7 +20,7 @@ SEES_ALL = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def nothing_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_outside(monkeypatch) -> None:
     """As if the container were all of the machine."""
     if ELSEWHERE:
         monkeypatch.setattr(open_files, "other_namespaces", lambda: iter(()))

@@ -25,7 +25,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
     own = item.path.name.startswith("test_sim")
     batch = _done() if own else _known()
-    Speeds._batch = batch  # type: ignore[method-assign]
+    Speeds._batch = batch
 
 
 @contextmanager

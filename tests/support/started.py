@@ -37,7 +37,7 @@ class Started:
                 times -= 1
                 if not times:
                     return
-        raise AssertionError(f"it ended before {kind}: {self.process.stderr.read()}")  # type: ignore[union-attr]
+        raise AssertionError(f"it ended before {kind}: {self.process.stderr.read()}")
 
     def end(self) -> int:
         """Wait for its end; returns the exit code."""

@@ -364,7 +364,7 @@ def fuse() -> None:
 
 
 @pytest.fixture
-def device(tmp_path: Path, can_mount: None) -> Iterator[MayStart]:
+def device(tmp_path, can_mount) -> Iterator[MayStart]:
     """Starts scripted devices of 4 MiB, but for what is given; they are stopped
     whatever happens."""
     started: list[Device] = []

@@ -27,7 +27,7 @@ test "T" {{
 
 
 @pytest.fixture
-def devices(tmp_path: Path, store_path: Path) -> Iterator[dict[str, Path]]:
+def devices(tmp_path, store_path) -> Iterator[dict[str, Path]]:
     """Three loop devices by the names of the lab beside them."""
     with ExitStack() as stack:
         found, lines = {}, []
@@ -59,8 +59,8 @@ def counted(devices: dict[str, Path]) -> dict[str, Mapping[str, int]]:
 @needs_root
 @pytest.mark.long
 def test_the_kernel_counts_on_each_device_what_the_run_tells(
-    tmp_path: Path, store_path: Path, devices: dict[str, Path]
-) -> None:
+    tmp_path, store_path, devices
+):
     assert run(tmp_path, PLAN, *devices).code == 0  # reads each device once before
     before = counted(devices)
     done = run(tmp_path, PLAN, *devices)
@@ -84,9 +84,7 @@ def test_the_kernel_counts_on_each_device_what_the_run_tells(
 @needs_root
 @pytest.mark.long
 @pytest.mark.promise("safety.all_targets")
-def test_a_device_without_consent_or_with_data_stops_all(
-    tmp_path: Path, devices: dict[str, Path]
-) -> None:
+def test_a_device_without_consent_or_with_data_stops_all(tmp_path, devices):
     done = run(tmp_path, PLAN, "one", "three")
     assert done.code == 2
     assert "two" in done.err

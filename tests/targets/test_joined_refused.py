@@ -17,9 +17,7 @@ def run(folder: Path, text: str, *more: str, words: tuple[str, ...]) -> Done:
 
 
 @pytest.fixture
-def files(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, bytes]:
+def files(tmp_path, store_path, monkeypatch) -> dict[str, bytes]:
     """Two files of the user's in the working folder."""
     monkeypatch.chdir(tmp_path)
     content = {"a.bin": b"a" * (1 << 20), "b.bin": b"b" * (1 << 20)}
@@ -61,23 +59,15 @@ def check_untouched(files: dict[str, bytes], store: Path) -> None:
 )
 @pytest.mark.promise("safety.all_targets")
 def test_nothing_is_written_unless_all_targets_may_be(
-    files: dict[str, bytes],
-    store_path: Path,
-    tmp_path: Path,
-    text: str,
-    words: tuple[str, ...],
-    more: tuple[str, ...],
-    says: str,
-) -> None:
+    files, store_path, tmp_path, text, words, more, says
+):
     done = run(tmp_path, text, *more, words=words)
     assert done.code == 2, done.out
     assert says in done.err
     check_untouched(files, store_path)
 
 
-def test_one_file_by_two_names_is_refused(
-    files: dict[str, bytes], store_path: Path, tmp_path: Path
-) -> None:
+def test_one_file_by_two_names_is_refused(files, store_path, tmp_path):
     Path("link.bin").symlink_to("a.bin")
     words = ("--overwrite", "a.bin", "--overwrite", "link.bin")
     done = run(tmp_path, SHARED, *words, words=("a.bin", "link.bin"))
@@ -87,16 +77,14 @@ def test_one_file_by_two_names_is_refused(
 
 
 @pytest.mark.slow
-def test_a_refused_target_leaves_the_others_unlocked(
-    files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_refused_target_leaves_the_others_unlocked(files, tmp_path):
     words = ("--overwrite", "a.bin")
     assert run(tmp_path, SHARED, *words, words=("a.bin", "b.bin")).code == 2
     alone = SHARED.replace(" over all", "").replace("0/100", "100/0")
     assert run(tmp_path, alone, words=("a.bin",)).code == 0
 
 
-def test_a_stream_on_a_target_of_another_host_is_refused(tmp_path: Path) -> None:
+def test_a_stream_on_a_target_of_another_host_is_refused(tmp_path):
     lab = tmp_path / "lab.toml"
     lab.write_text(
         f'[hosts.h1]\n[targets.a]\npath = "{tmp_path}/a.bin"\nhost = "h1"\n'
@@ -107,7 +95,7 @@ def test_a_stream_on_a_target_of_another_host_is_refused(tmp_path: Path) -> None
     assert "on the host h1" in done.err
 
 
-def test_targets_that_are_not_used_at_once_are_refused(tmp_path: Path) -> None:
+def test_targets_that_are_not_used_at_once_are_refused(tmp_path):
     lab = tmp_path / "lab.toml"
     lab.write_text(
         "".join(

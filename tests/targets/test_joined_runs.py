@@ -48,9 +48,7 @@ def check_sums(record: RunRecord) -> None:
 
 
 @pytest.mark.long
-def test_poisson_arrivals_and_a_ramp_are_shared(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_poisson_arrivals_and_a_ramp_are_shared(tmp_path, store_path):
     text = """test "T" {
       run random 4KiB 100/0, rate 2_000 iops over all poisson, qd 32 over all for 2s
       run random 4KiB 100/0, ramp 100 iops..1_900 iops over all, qd 32 over all for 2s
@@ -66,9 +64,7 @@ def test_poisson_arrivals_and_a_ramp_are_shared(
 
 
 @pytest.mark.long
-def test_without_over_all_each_target_has_the_whole(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_without_over_all_each_target_has_the_whole(tmp_path, store_path):
     text = """
     workload db {
       log  = sequential 4KiB 0/100, rate 200 iops, qd 8, on targets "a.bin"
@@ -97,9 +93,7 @@ def test_without_over_all_each_target_has_the_whole(
     }
 
 
-def test_preconditions_write_each_target_and_passes_cover_all(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_preconditions_write_each_target_and_passes_cover_all(tmp_path, store_path):
     text = """
     precondition filled { write sequential 128KiB, qd 4, 1 pass }
     test "T" {
@@ -117,8 +111,8 @@ def test_preconditions_write_each_target_and_passes_cover_all(
 
 
 def test_one_process_does_it_and_the_smallest_target_bounds_the_region(
-    tmp_path: Path, store_path: Path
-) -> None:
+    tmp_path, store_path
+):
     (small := tmp_path / "a.bin").write_bytes(bytes(1 << 20))
     (large := tmp_path / "b.bin").write_bytes(bytes(8 << 20))
     before = large.read_bytes()
@@ -136,9 +130,7 @@ def test_one_process_does_it_and_the_smallest_target_bounds_the_region(
     assert [members[n]["capacity_bytes"] for n in members] == [1 << 20, 8 << 20]
 
 
-def test_resume_goes_on_with_the_same_targets_only(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_resume_goes_on_with_the_same_targets_only(tmp_path, store_path):
     text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 100ms %s }'
     assert run(tmp_path, text % "").code == 0
     with Store.open(store_path) as store:
@@ -155,7 +147,7 @@ def test_resume_goes_on_with_the_same_targets_only(
     assert len(run_records(store_path)) == 2
 
 
-def test_what_is_shown_and_exported_has_each_target(tmp_path: Path) -> None:
+def test_what_is_shown_and_exported_has_each_target(tmp_path):
     text = 'test "T" { run random 4KiB 100/0, rate 300 iops over all for 1s }'
     assert run(tmp_path, text).code == 0
     shown = ioplan("show", "last", "--tables")
@@ -167,7 +159,7 @@ def test_what_is_shown_and_exported_has_each_target(tmp_path: Path) -> None:
     assert [*exported["runs"][0]["targets"]] == [*NAMES]
 
 
-def test_a_single_target_has_it_all(tmp_path: Path, store_path: Path) -> None:
+def test_a_single_target_has_it_all(tmp_path, store_path):
     text = 'test "T" { run random 4KiB 100/0, rate 500 iops over all, qd 8 over all for 1s }'
     assert run(tmp_path, text, names=("a.bin",)).code == 0
     (record,) = run_records(store_path)
@@ -175,7 +167,7 @@ def test_a_single_target_has_it_all(tmp_path: Path, store_path: Path) -> None:
     assert record.targets == {}
 
 
-def test_a_redacted_bundle_names_no_target(tmp_path: Path) -> None:
+def test_a_redacted_bundle_names_no_target(tmp_path):
     names = ("confidential.bin", "b.bin")
     text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 100ms }'
     assert run(tmp_path, text, names=names).code == 0
@@ -189,7 +181,7 @@ def test_a_redacted_bundle_names_no_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_rounds_have_rows_of_targets_without_percentiles(tmp_path: Path) -> None:
+def test_rounds_have_rows_of_targets_without_percentiles(tmp_path):
     text = """test "T" {
       run random 4KiB 100/0, rate 1_200 iops over all, qd 8 over all for 200ms
       rounds until steady iops, at most 5
@@ -201,7 +193,7 @@ def test_rounds_have_rows_of_targets_without_percentiles(tmp_path: Path) -> None
     assert "of a target, it is known of single runs" in " ".join(shown.split())
 
 
-def test_a_rehearsal_has_the_load_on_one_drive(tmp_path: Path) -> None:
+def test_a_rehearsal_has_the_load_on_one_drive(tmp_path):
     text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 1s }'
     plan = plan_file(tmp_path, text)
     succeed("plan", plan, "--rehearse", "--capacity", "1GiB")

@@ -114,7 +114,7 @@ def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
 @pytest.mark.parametrize("kind", DEVICES)
 @pytest.mark.parametrize("backend", ["io_uring", "fio"])
 @pytest.mark.promise("figures.kernel")
-def test_true_backends_are_not_doubted(backend: str, kind: str, tmp_path: Path) -> None:
+def test_true_backends_are_not_doubted(backend, kind, tmp_path):
     with DEVICES[kind](tmp_path) as device, opened(backend, device, tmp_path) as drive:
         for fields in JOBS.values():
             asked = asked_of(drive.facts, fields, run_ns=10**9)
@@ -161,7 +161,7 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 @needs_root
 @pytest.mark.promise("figures.kernel")
-def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
+def test_a_lie_is_told_with_both_figures(lie, tmp_path):
     fields, told, words = LIES[lie]
     with loop(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, fields, limit_bytes=32 << 20)
@@ -174,7 +174,7 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
 
 
 @needs_root
-def test_trims_of_a_device_without_nowait_are_done(tmp_path: Path) -> None:
+def test_trims_of_a_device_without_nowait_are_done(tmp_path):
     """Linux 6.18 ends them with EOPNOTSUPP where they are not to wait."""
     with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
         trims = asked_of(drive.facts, JOBS["trims"], run_ns=2 * 10**8)
@@ -182,7 +182,7 @@ def test_trims_of_a_device_without_nowait_are_done(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
+def test_on_zram_a_lie_is_found_too(tmp_path):
     with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)
         (found,) = warnings_of(lying(drive, asked, times(2)), asked)
@@ -191,7 +191,7 @@ def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_partition_has_its_own_counters(tmp_path: Path) -> None:
+def test_a_partition_has_its_own_counters(tmp_path):
     """What goes through the whole device, past the partition, is not its I/O."""
     with loop(tmp_path) as whole:
         tell("addpart", whole, "1", "2048", "20480")
@@ -208,7 +208,7 @@ def test_a_partition_has_its_own_counters(tmp_path: Path) -> None:
     assert before and after and after.since(before).bytes["read"] == 0
 
 
-def test_a_file_has_none(tmp_path: Path) -> None:
+def test_a_file_has_none(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(1 << 20))
     assert device_counts(disk_of(Tree(), str(path))) is None
@@ -216,7 +216,7 @@ def test_a_file_has_none(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_device_that_does_not_count_has_none(tmp_path: Path) -> None:
+def test_a_device_that_does_not_count_has_none(tmp_path):
     with loop(tmp_path) as device:
         disk = disk_of(Tree(), str(device))
         assert disk and device_counts(disk)

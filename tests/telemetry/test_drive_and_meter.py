@@ -19,14 +19,14 @@ about = pytest.approx
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path, monkeypatch) -> Machine:
     return Machine(tmp_path, monkeypatch)
 
 
 # facts of the drive
 
 
-def test_where_a_drive_is(machine: Machine) -> None:
+def test_where_a_drive_is(machine):
     machine.has_disk(is_target=True)
     nvme(machine.root)
     found = host_facts(facts_of(machine.target), tree=Tree(machine.root))["target"]
@@ -52,13 +52,8 @@ CACHE = "get-feature:0x06 (Volatile Write Cache), Current value:0x0000000"
     ],
 )
 def test_whether_a_volatile_write_cache_is_on(
-    name: str,
-    kernel: str,
-    told: str,
-    state: str | None,
-    machine: Machine,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    name, kernel, told, state, machine, monkeypatch
+):
     """A disk of SCSI without one is slower than usual, which is said."""
     asked = nvme_cli(machine, monkeypatch, "true")
     (machine.root / "get-feature").write_text(told)
@@ -104,7 +99,7 @@ def nvme_cli(machine: Machine, monkeypatch: pytest.MonkeyPatch, ocp: str) -> Pat
 
 
 @pytest.fixture
-def drive(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def drive(machine, monkeypatch) -> Machine:
     """Whose target is an NVMe drive; what `ocp` prints is in the file `ocp-log`."""
     nvme_cli(machine, monkeypatch, f"cat {machine.root}/ocp-log")
     (machine.root / "ocp-log").write_text(json.dumps({MEDIA: {"hi": 0, "lo": 142}}))
@@ -116,9 +111,7 @@ def drive(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
 @pytest.mark.parametrize(
     ("state", "watts"), [(0x44, 0.5), (0x40, 25.0), (0x43, 4.0), (None, None)]
 )
-def test_logs_of_a_drive_and_what_was_written_during_a_run(
-    state: int | None, watts: float | None, drive: Machine
-) -> None:
+def test_logs_of_a_drive_and_what_was_written_during_a_run(state, watts, drive):
     if state is not None:
         told = STATE.replace("00000044", f"{state:08x}")
         (drive.root / "get-feature").write_text(told)
@@ -152,7 +145,7 @@ def test_logs_of_a_drive_and_what_was_written_during_a_run(
     assert [text for text in run.warnings if "critical warning in SMART" in text]
 
 
-def test_a_drive_that_has_throttled_says_so(drive: Machine) -> None:
+def test_a_drive_that_has_throttled_says_so(drive):
     log = drive.root / "smart-log"
     log.write_text('{"warning_temp_time": 5, "thm_temp1_trans_count": 2}')
     with drive.run() as run:
@@ -163,7 +156,7 @@ def test_a_drive_that_has_throttled_says_so(drive: Machine) -> None:
     assert "(warning_temp_time of SMART rose)" in told
 
 
-def test_what_is_written_so_far(drive: Machine) -> None:
+def test_what_is_written_so_far(drive):
     (drive.root / "ocp-log").write_text(f'{{"{MEDIA}": 1000}}')
     instruments, found = drive.instruments(), []
     assert instruments.without_meter() == ""
@@ -177,9 +170,7 @@ def test_what_is_written_so_far(drive: Machine) -> None:
     assert found == [(512_000, 71_000), (3 * 512_000, 73_000)]
 
 
-def test_why_nothing_tells_what_goes_to_the_flash(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_why_nothing_tells_what_goes_to_the_flash(machine, monkeypatch):
     """A log that is refused is asked for once, another each time."""
     nvme(machine.root)
     assert "only an NVMe drive as a whole" in machine.instruments().without_meter()
@@ -196,9 +187,7 @@ def test_why_nothing_tells_what_goes_to_the_flash(
     assert machine.instruments().without_meter().startswith("SMART is not readable")
 
 
-def test_an_nvme_that_hangs_or_is_not_there(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_nvme_that_hangs_or_is_not_there(machine, monkeypatch):
     nvme(machine.root)
     machine.has_disk(is_target=True)
     monkeypatch.setattr("ioplan.runner.telemetry.smart.TIMEOUT_S", 0.3)
@@ -228,7 +217,7 @@ def metered(machine: Machine, *command: str) -> Any:
     return run
 
 
-def test_a_meter_counts_before_all_else(machine: Machine) -> None:
+def test_a_meter_counts_before_all_else(machine):
     machine.put(
         **{"sys/class/hwmon/hwmon0/name": "power_meter"},
         **{"sys/class/hwmon/hwmon0/power1_average": 90_000_000},
@@ -248,18 +237,14 @@ def test_a_meter_counts_before_all_else(machine: Machine) -> None:
         (["/no/such/meter", "--watts"], "`/no/such/meter --watts` cannot be started"),
     ],
 )
-def test_a_meter_that_measures_nothing_says_why(
-    command: list[str], said: str, machine: Machine
-) -> None:
+def test_a_meter_that_measures_nothing_says_why(command, said, machine):
     run = metered(machine, *command)
     (told,) = run.warnings
     assert (said in told and run.means is None) or run.means.watts is None
 
 
 @pytest.mark.parametrize("overdue", [False, True])
-def test_a_slow_meter_is_not_waited_for_and_leaves_nothing(
-    overdue: bool, machine: Machine
-) -> None:
+def test_a_slow_meter_is_not_waited_for_and_leaves_nothing(overdue, machine):
     pids = machine.root / "pids"
     with machine.run("sh", "-c", f"sleep 60 & echo $$ $! >{pids}; wait") as run:
         run.moment(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -20,16 +19,14 @@ about = pytest.approx
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path, monkeypatch) -> Machine:
     return Machine(tmp_path, monkeypatch)
 
 
 # CPU time
 
 
-def test_the_storage_stack_is_the_system_without_the_generators_own(
-    machine: Machine,
-) -> None:
+def test_the_storage_stack_is_the_system_without_the_generators_own(machine):
     """stack = all CPUs without idle, iowait and steal - others - user time of ours.
 
     Two CPUs, each busy for half of the time: 10 ticks of 20, 10 times over. Ours are this
@@ -62,7 +59,7 @@ def test_the_storage_stack_is_the_system_without_the_generators_own(
     assert made.context_switches_per_s == about(1000 / length_s)
 
 
-def test_where_others_are_hidden_the_storage_stack_is_unknown(machine: Machine) -> None:
+def test_where_others_are_hidden_the_storage_stack_is_unknown(machine):
     """No kernel thread is seen: they are in another namespace."""
     process(machine.root, os.getpid(), 1, 1, 1, 1)
     with machine.run() as run:
@@ -73,9 +70,7 @@ def test_where_others_are_hidden_the_storage_stack_is_unknown(machine: Machine) 
 
 
 @pytest.mark.parametrize("read", ["1010", "1111", "1010001", "110100"])
-def test_others_that_are_not_read_each_time_are_interpolated(
-    read: str, machine: Machine
-) -> None:
+def test_others_that_are_not_read_each_time_are_interpolated(read, machine):
     """A steady load is the same in each interval, and after the last reading."""
     process(machine.root, 2, 0, 0, 0, 0, flags=KERNEL_THREAD)
     with machine.run() as run:
@@ -89,9 +84,7 @@ def test_others_that_are_not_read_each_time_are_interpolated(
     assert [p.others_cpu_percent for p in run.points] == about([300] * count)
 
 
-def test_a_child_that_ends_between_two_rows_is_counted(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_ends_between_two_rows_is_counted(machine, monkeypatch):
     """It is waited for when its parent's row was read, and its own was not."""
     own, text = os.getpid(), Tree.text
     machine.put(**{f"proc/{own}/task/{own}/children": "41 "})
@@ -126,9 +119,7 @@ def test_a_child_that_ends_between_two_rows_is_counted(
         ([(0, 0.0)], []),
     ],
 )
-def test_intervals_are_as_long_as_they_say(
-    told: list[tuple[float, float]], counted: list[int], machine: Machine
-) -> None:
+def test_intervals_are_as_long_as_they_say(told, counted, machine):
     with machine.run() as run:
         for t_s, at_s in told:
             run.moment(t_s, at_s)
@@ -136,7 +127,7 @@ def test_intervals_are_as_long_as_they_say(
     assert (run.means is None) == (not counted)
 
 
-def test_moments_lie_beside_the_series_behind_the_warm_up(machine: Machine) -> None:
+def test_moments_lie_beside_the_series_behind_the_warm_up(machine):
     result = Result(run_ns=3 * SECOND_NS, streams=())
     one, two, started = interval(1), interval(2), Started(mode="x")
     warm = (interval(1, warmup=True), interval(2, warmup=True))
@@ -155,7 +146,7 @@ def test_moments_lie_beside_the_series_behind_the_warm_up(machine: Machine) -> N
 # the disk
 
 
-def test_intervals_add_up_to_the_run(machine: Machine) -> None:
+def test_intervals_add_up_to_the_run(machine):
     """A counter's mean over the run is that of its intervals, by their lengths."""
     nvme(machine.root)
     machine.has_disk()
@@ -173,7 +164,7 @@ def test_intervals_add_up_to_the_run(machine: Machine) -> None:
         assert getattr(run.means, name) * run.means.covered_s == about(parts)
 
 
-def test_a_queues_time_turns_over_at_32_bits(machine: Machine) -> None:
+def test_a_queues_time_turns_over_at_32_bits(machine):
     """At a depth of 1,000, four hours turn it over three times."""
     nvme(machine.root)
     machine.has_disk()
@@ -207,12 +198,8 @@ SOURCES: list[tuple[str, dict[str, Any]]] = [
     ],
 )  # fmt: skip
 def test_what_is_nearest_to_the_whole_machine_counts(
-    sensors: list[tuple[str, dict[str, Any]]],
-    domains: dict[str, int],
-    source: str,
-    watts: float | None,
-    machine: Machine,
-) -> None:
+    sensors, domains, source, watts, machine
+):
     """Of energy, whose counters turn over, too."""
     for _, files in sensors:
         machine.put(**files)
@@ -229,7 +216,7 @@ def test_what_is_nearest_to_the_whole_machine_counts(
     assert run.points[0].watts == (watts and about(watts))
 
 
-def test_temperatures_and_frequencies(machine: Machine) -> None:
+def test_temperatures_and_frequencies(machine):
     """CPUs are in their order: 2 is before 10."""
     nvme(machine.root)
     machine.has_disk()
@@ -247,7 +234,7 @@ def test_temperatures_and_frequencies(machine: Machine) -> None:
     assert (made.frequency_mhz, made.frequency_min_mhz) == (about(1005.5), 1000.0)
 
 
-def test_a_temperature_where_older_kernels_have_it(machine: Machine) -> None:
+def test_a_temperature_where_older_kernels_have_it(machine):
     machine.put(**{"sys/block/sda/device/hwmon/hwmon1/temp1_input": 30000})
     machine.has_disk("sys/block/sda")
     with machine.run() as run:
@@ -269,8 +256,8 @@ THROTTLES = f"{CPU}/cpu{{}}/thermal_throttle/core_throttle_count"
     ],
 )
 def test_a_run_that_heat_or_a_hypervisor_has_slowed_down_says_so(
-    celsius: float, steal: int, throttles: int, said: str, machine: Machine
-) -> None:
+    celsius, steal, throttles, said, machine
+):
     nvme(machine.root, celsius)
     machine.has_disk()
     now = {THROTTLES.format(n): 2 for n in range(3)}
@@ -288,9 +275,7 @@ def test_a_run_that_heat_or_a_hypervisor_has_slowed_down_says_so(
 
 
 @pytest.mark.promise("figures.unmeasured")
-def test_what_is_absent_is_said_with_a_reason_and_has_no_figure(
-    machine: Machine,
-) -> None:
+def test_what_is_absent_is_said_with_a_reason_and_has_no_figure(machine):
     absent = machine.instruments().unavailable()
     assert [text.partition(" (")[0] for text in absent] == [
         *("power", "temperature", "stack_cpu", "CPU frequency", "the device's queue")
@@ -305,7 +290,7 @@ def test_what_is_absent_is_said_with_a_reason_and_has_no_figure(
     assert host_facts(facts_of(machine.target), tree=Tree(machine.root))["target"] == {}
 
 
-def test_a_machine_that_has_everything_lacks_nothing(machine: Machine) -> None:
+def test_a_machine_that_has_everything_lacks_nothing(machine):
     nvme(machine.root)
     machine.has_disk()
     rapl(machine.root, package=1)
@@ -314,7 +299,7 @@ def test_a_machine_that_has_everything_lacks_nothing(machine: Machine) -> None:
     assert machine.instruments().unavailable() == ()
 
 
-def test_an_odd_machine_ends_no_run(machine: Machine) -> None:
+def test_an_odd_machine_ends_no_run(machine):
     with machine.run() as run:
         run.moment(0, **{STAT: "cpu what is this that has no numbers at all"})
         run.moment(1)
@@ -322,9 +307,7 @@ def test_an_odd_machine_ends_no_run(machine: Machine) -> None:
     assert told.startswith("telemetry ended before the run: ValueError")
 
 
-def test_a_drive_that_hangs_holds_no_run(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drive_that_hangs_holds_no_run(machine, monkeypatch):
     """It holds whoever asks for its temperature."""
     monkeypatch.setattr("ioplan.runner.telemetry.instruments.END_S", 0.2)
     hung, free = Event(), Event()
@@ -379,13 +362,7 @@ GOVERNOR = f"{CPU}/cpu1/cpufreq/scaling_governor"
         ({f"{PCI}/current_link_speed": "Unknown", f"{PCI}/max_link_speed": "Unknown"}, [4], ""),
     ],
 )  # fmt: skip
-def test_what_distorts_is_said(
-    files: dict[str, str],
-    cpus: list[int],
-    said: str,
-    machine: Machine,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_distorts_is_said(files, cpus, said, machine, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cpus))
     machine.has_disk()
     found = host(machine, **files)["warnings"]

@@ -40,7 +40,7 @@ def value(name: str, *found: Sample) -> Figure:
     return figure(parse_metric(name), found)
 
 
-def test_metrics_of_runs() -> None:
+def test_metrics_of_runs():
     one = of(watts=40.0, system_cpu_percent=80.0, stack_cpu_percent=20.0)
     two = of(watts=50.0, system_cpu_percent=60.0, stack_cpu_percent=40.0)
     iops = one.record.total.iops
@@ -58,7 +58,7 @@ def test_metrics_of_runs() -> None:
     assert value("temperature", *heats) == Figure(61.0), "the hottest counts"
 
 
-def test_what_was_measured_in_some_runs_only_is_no_figure() -> None:
+def test_what_was_measured_in_some_runs_only_is_no_figure():
     why = Figure(None, "it was not measured")
     assert value("watts", of(watts=40.0), of()) == why
     assert value("temperature", of(temperature_max_celsius=1.0), of()) == why
@@ -76,7 +76,7 @@ def test_what_was_measured_in_some_runs_only_is_no_figure() -> None:
         ('power = { commands = ["meter"] }', "power.commands"),
     ],
 )
-def test_a_wrong_meter_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_meter_is_refused(tmp_path, text, said):
     lab = tmp_path / "lab.toml"
     lab.write_text(text)
     with pytest.raises(LabError, match=f"lab.toml:1: {said}:"):
@@ -100,9 +100,7 @@ while getattr(os.times(), kind) < long_s:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["user", "system"])
-def test_own_time_counts_children_that_have_ended_as_the_kernel_does(
-    kind: str, tmp_path: Path
-) -> None:
+def test_own_time_counts_children_that_have_ended_as_the_kernel_does(kind, tmp_path):
     """Compared with getrusage, which knows no more than reaped children; and what is
     written to the file, if its disk is seen, goes to it."""
     file = tmp_path / "file"
@@ -188,7 +186,7 @@ class Measured(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+def measured(tmp_path_factory) -> Measured:
     """A run of the engine, with the lab's meter, while another program is busy."""
     folder = tmp_path_factory.mktemp("measured")
     path = folder / "results.db"
@@ -203,7 +201,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 
 @pytest.mark.slow
-def test_a_real_run(measured: Measured) -> None:
+def test_a_real_run(measured):
     """Its figures agree with the engine's own, and with other clocks of the kernel."""
     (_, moments, children_s), found, detail, _ = measured
     made = found.telemetry
@@ -229,7 +227,7 @@ def test_a_real_run(measured: Measured) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("series", [(), ("--series",)])
-def test_exports_have_it(measured: Measured, series: tuple[str, ...]) -> None:
+def test_exports_have_it(measured, series):
     """In the rows of the whole run, or of each interval that was covered."""
     words = ("--format", "csv", "--store", measured.store, *series)
     rows = list(csv.DictReader(io.StringIO(ioplan("export", "last", *words).out)))
@@ -243,7 +241,7 @@ def test_exports_have_it(measured: Measured, series: tuple[str, ...]) -> None:
 
 
 @pytest.mark.slow
-def test_another_program_is_no_part_of_the_storage_stack(measured: Measured) -> None:
+def test_another_program_is_no_part_of_the_storage_stack(measured):
     made = measured.record.telemetry
     assert made and made.system_cpu_percent and made.generator_user_percent is not None
     assert made.others_cpu_percent is not None and made.stack_cpu_percent is not None
@@ -254,7 +252,7 @@ def test_another_program_is_no_part_of_the_storage_stack(measured: Measured) -> 
 
 
 @pytest.mark.slow
-def test_the_kernel_counts_the_same_reads(measured: Measured) -> None:
+def test_the_kernel_counts_the_same_reads(measured):
     made = measured.record.telemetry
     assert made
     if made.device_read_iops is None:
@@ -267,7 +265,7 @@ def test_the_kernel_counts_the_same_reads(measured: Measured) -> None:
 
 
 @pytest.mark.slow
-def test_the_host_is_described(measured: Measured) -> None:
+def test_the_host_is_described(measured):
     found, done = measured.record, measured.witnessed.done
     assert {"mitigations", "cpus_allowed", "numa_nodes"} <= set(found.host)
     asked = ("findmnt", "--noheadings", "--output=FSTYPE", f"--target={measured.store}")
@@ -279,7 +277,7 @@ def test_the_host_is_described(measured: Measured) -> None:
     assert len(said) == bool(found.host["not_measured"])
 
 
-def test_virtual_time_has_no_telemetry(tmp_path: Path, store_path: Path) -> None:
+def test_virtual_time_has_no_telemetry(tmp_path, store_path):
     plan = plan_file(tmp_path, PLAN.replace("expect watts < 50\n", ""))
     done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")
     assert done.code == 0 and not done.of("note")

@@ -54,9 +54,7 @@ def moved(draw: Any) -> Rows:
 
 
 @given(rows=some.composite(moved)(), cut=some.integers(0, 30))
-def test_what_is_written_in_any_chunks_is_mapped(
-    tmp_path_factory: pytest.TempPathFactory, rows: Rows, cut: int
-) -> None:
+def test_what_is_written_in_any_chunks_is_mapped(tmp_path_factory, rows, cut):
     path = tmp_path_factory.mktemp("trace") / "a.iotrace"
     ios = np.array(rows, DTYPE)
     header = write(path, [ios[:cut], ios[cut:]])
@@ -71,14 +69,14 @@ def test_what_is_written_in_any_chunks_is_mapped(
     assert any((row[1] | row[2]) % (2 * facts.grid_bytes) for row in rows)
 
 
-def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
+def test_the_layout_is_the_documented_one(tmp_path):
     data = made(tmp_path / "a", ROWS).read_bytes()
     assert data[:40] == struct.pack("<8sQQQQ", b"IOTRACE1", 4, 90, (1 << 40) + 65536, 0)
     assert not any(data[40:64])
     assert data[64 + 24 : 64 + 48] == struct.pack("<QQIBBH", 10, 8192, 512, 1, 1, 2)
 
 
-def test_a_survey_counts_each_kind(tmp_path: Path) -> None:
+def test_a_survey_counts_each_kind(tmp_path):
     facts = known_survey(made(tmp_path / "a", ROWS)).facts
     kinds = facts.reads.ios, facts.writes.ios, facts.flushes, facts.discards.ios
     assert kinds == (1, 1, 1, 1)
@@ -96,14 +94,12 @@ def test_a_survey_counts_each_kind(tmp_path: Path) -> None:
         ((91, (1 << 64) - 512, 512, 0, 0, 0), "I/O 5, at byte 160, ends beyond"),
     ],
 )
-def test_an_impossible_io_is_named(
-    tmp_path: Path, row: tuple[int, int, int, int, int, int], why: str
-) -> None:
+def test_an_impossible_io_is_named(tmp_path, row, why):
     with pytest.raises(TraceError, match=why):
         known_survey(made(tmp_path / "a", [*ROWS, row]))
 
 
-def test_a_fault_in_a_later_chunk_has_its_own_number(tmp_path: Path) -> None:
+def test_a_fault_in_a_later_chunk_has_its_own_number(tmp_path):
     ios = np.zeros(CHUNK + 3, DTYPE)
     ios["size"], ios["time_ns"] = 512, 7
     ios["time_ns"][0], ios["time_ns"][CHUNK] = 0, 6  # earlier, across the edge
@@ -116,9 +112,7 @@ def test_a_fault_in_a_later_chunk_has_its_own_number(tmp_path: Path) -> None:
     ("at", "value", "why"),
     [(16, 91, "last time"), (24, 1 << 41, "end are"), (64, 5, "first time")],
 )
-def test_a_header_that_says_something_else_is_refused(
-    tmp_path: Path, at: int, value: int, why: str
-) -> None:
+def test_a_header_that_says_something_else_is_refused(tmp_path, at, value, why):
     data = bytearray(made(tmp_path / "a", ROWS).read_bytes())
     struct.pack_into("<Q", data, at, value)
     (tmp_path / "b").write_bytes(data)
@@ -127,19 +121,19 @@ def test_a_header_that_says_something_else_is_refused(
 
 
 @pytest.mark.parametrize("length", [0, 7, 8, 63, 64, 65, 64 + 95, 64 + 97])
-def test_a_cut_off_file_is_refused(tmp_path: Path, length: int) -> None:
+def test_a_cut_off_file_is_refused(tmp_path, length):
     data = made(tmp_path / "a", ROWS).read_bytes() + b"\0"
     (tmp_path / "b").write_bytes(data[:length])
     with pytest.raises(TraceError):
         Prepared.open(tmp_path / "b")
 
 
-def test_without_an_io_it_is_refused(tmp_path: Path) -> None:
+def test_without_an_io_it_is_refused(tmp_path):
     with pytest.raises(TraceError, match="no I/O"):
         Prepared.open(made(tmp_path / "a", []))
 
 
-def test_what_is_broken_off_while_written_is_no_trace(tmp_path: Path) -> None:
+def test_what_is_broken_off_while_written_is_no_trace(tmp_path):
     def chunks() -> Iterator[npt.NDArray[Any]]:
         yield np.array(ROWS, DTYPE)
         raise KeyboardInterrupt
@@ -150,7 +144,7 @@ def test_what_is_broken_off_while_written_is_no_trace(tmp_path: Path) -> None:
         Prepared.open(tmp_path / "a")
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+def test_a_changed_file_is_read_again(tmp_path):
     path = made(tmp_path / "a", ROWS)
     before = known_survey(path).facts
     assert known_survey(path).facts is before
@@ -159,7 +153,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert known_survey(path).facts.digest != before.digest
 
 
-def test_a_survey_takes_no_more_memory_for_a_longer_trace(tmp_path: Path) -> None:
+def test_a_survey_takes_no_more_memory_for_a_longer_trace(tmp_path):
     ios = np.zeros(CHUNK, DTYPE)
     ios["size"] = 512
     write(tmp_path / "a", (ios for _ in range(8)))
@@ -180,9 +174,7 @@ ROW = some.tuples(
 
 
 @given(rows=some.lists(ROW, min_size=1, max_size=30))
-def test_each_block_that_is_touched_is_written_once(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]]
-) -> None:
+def test_each_block_that_is_touched_is_written_once(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("trace") / "a.iotrace"
     ios = np.zeros(len(rows), DTYPE)
     kinds, starts, counts = np.array(rows).T
@@ -220,8 +212,8 @@ def test_each_block_that_is_touched_is_written_once(
     ],
 )
 def test_only_replays_of_its_own_trace_find_it_written(
-    tmp_path: Path, written: str, replayed: str, warns: bool
-) -> None:
+    tmp_path, written, replayed, warns
+):
     """Of what else reads there, it may be that it was written."""
     ios = np.zeros(10, DTYPE)
     ios["size"], ios["time_ns"] = 4096, np.arange(10)

@@ -38,7 +38,7 @@ def run(folder: Path, backend: str, *more: object) -> Done:
     )
 
 
-def test_a_larger_trace_than_the_target_is_refused(tmp_path: Path) -> None:
+def test_a_larger_trace_than_the_target_is_refused(tmp_path):
     recorded(tmp_path, offset=np.arange(1000) * 8192)
     for backend in ("sim", "io_uring"):
         done = run(tmp_path, backend)
@@ -49,7 +49,7 @@ def test_a_larger_trace_than_the_target_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_a_larger_trace_than_its_region_is_refused(tmp_path: Path) -> None:
+def test_a_larger_trace_than_its_region_is_refused(tmp_path):
     recorded(tmp_path, offset=np.arange(1000) * 4096)
     plan = plan_file(tmp_path, PLAN.replace("speed 20", "region 50%..75%"))
     done = ioplan("run", plan, "--backend", "sim", "--create", "8MiB")
@@ -60,20 +60,20 @@ def test_a_larger_trace_than_its_region_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_blocks_smaller_than_the_targets_are_refused(tmp_path: Path) -> None:
+def test_blocks_smaller_than_the_targets_are_refused(tmp_path):
     recorded(tmp_path, size=100)
     done = run(tmp_path, "io_uring")
     assert done.code != 0 and "100 B is not a multiple" in done.err
 
 
-def test_a_trace_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+def test_a_trace_that_is_not_there_is_one_error(tmp_path):
     """And not as many as a replay without a trace lacks clauses."""
     done = ioplan("check", plan_file(tmp_path, PLAN))
     assert done.code == 2 and done.err.count("error:") == 1, done.err
     assert "web.iotrace" in done.err
 
 
-def test_the_speed_that_is_sought_is_not_named(tmp_path: Path) -> None:
+def test_the_speed_that_is_sought_is_not_named(tmp_path):
     """Neither the first one that is tried, nor the highest."""
     recorded(tmp_path)
     seek = "seek highest speed in 1..64 where p99 <= 5ms"
@@ -84,7 +84,7 @@ def test_the_speed_that_is_sought_is_not_named(tmp_path: Path) -> None:
 
 
 @NEEDS_FIO
-def test_a_hint_names_what_the_plan_says(tmp_path: Path) -> None:
+def test_a_hint_names_what_the_plan_says(tmp_path):
     """And what it names is accepted."""
     recorded(tmp_path)
     plan = plan_file(tmp_path, PLAN)
@@ -97,7 +97,7 @@ def test_a_hint_names_what_the_plan_says(tmp_path: Path) -> None:
     assert allowed.code == 0 and "would refuse it" not in allowed.out
 
 
-def test_what_replays_nothing_says_so_once(tmp_path: Path) -> None:
+def test_what_replays_nothing_says_so_once(tmp_path):
     """Whatever else the plan says of the replay."""
     recorded(tmp_path)
     more = "speed 20, only reads, offsets wrapped"
@@ -109,7 +109,7 @@ def test_what_replays_nothing_says_so_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
+def test_a_plan_says_which_question_each_replay_answers(tmp_path):
     """In the plan, in the list of tests, and beside the figures."""
     recorded(tmp_path)
     text = """trace web = "web.iotrace"
@@ -138,7 +138,7 @@ def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
     assert "speed 40: what this" in said[1][0] and said[-1] is None
 
 
-def test_a_trace_that_changes_after_the_check_is_not_replayed(tmp_path: Path) -> None:
+def test_a_trace_that_changes_after_the_check_is_not_replayed(tmp_path):
     """The engine is asked for the trace that the plan was checked with."""
     recorded(tmp_path)
     facts = known_survey(tmp_path / "web.iotrace").facts
@@ -148,9 +148,7 @@ def test_a_trace_that_changes_after_the_check_is_not_replayed(tmp_path: Path) ->
         file_of(facts.digest)
 
 
-def test_a_record_is_checked_without_the_trace(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_record_is_checked_without_the_trace(tmp_path, store_path):
     recorded(tmp_path)
     assert run(tmp_path, "sim").code == 0
     (tmp_path / "web.iotrace").unlink()
@@ -160,7 +158,7 @@ def test_a_record_is_checked_without_the_trace(
 
 
 @pytest.fixture
-def bundle(tmp_path: Path, store_path: Path) -> Path:
+def bundle(tmp_path, store_path) -> Path:
     """Of a replay on sim, whose trace is deleted afterwards."""
     return bundled(tmp_path)
 
@@ -177,9 +175,7 @@ def bundled(folder: Path, *more: str, gone: bool = False) -> Path:
     return folder / "b.ioplan-bundle"
 
 
-def test_a_bundle_has_the_trace_and_can_be_repeated(
-    tmp_path: Path, bundle: Path
-) -> None:
+def test_a_bundle_has_the_trace_and_can_be_repeated(tmp_path, bundle):
     done = ioplan("unbundle", bundle, "-o", tmp_path / "out")
     assert done.code == 0 and "not in the bundle" not in done.out, done.err
     (plan,) = (tmp_path / "out").glob("*/plan.ioplan")
@@ -191,7 +187,7 @@ def test_a_bundle_has_the_trace_and_can_be_repeated(
     assert ioplan("run", bundle).code == 0
 
 
-def test_another_trace_in_a_bundle_is_refused(tmp_path: Path, bundle: Path) -> None:
+def test_another_trace_in_a_bundle_is_refused(tmp_path, bundle):
     data = bundle.read_bytes()
     traces = {n: d for n, d in members_in(data).items() if n.endswith(".iotrace")}
     ((name, trace),) = traces.items()
@@ -203,7 +199,7 @@ def test_another_trace_in_a_bundle_is_refused(tmp_path: Path, bundle: Path) -> N
         assert any(one in done.err for one in told), done.err
 
 
-def test_a_redacted_bundle_has_a_model_only(tmp_path: Path, store_path: Path) -> None:
+def test_a_redacted_bundle_has_a_model_only(tmp_path, store_path):
     done = ioplan("unbundle", bundled(tmp_path, "--redact"), "-o", tmp_path / "out")
     assert done.code == 0, done.err
     (model,) = (tmp_path / "out").glob("*/web.model.ioplan")
@@ -215,11 +211,8 @@ def test_a_redacted_bundle_has_a_model_only(tmp_path: Path, store_path: Path) ->
 
 @pytest.mark.parametrize("entries", [{}, {"gone": "no_such_module:model"}])
 def test_without_the_plugin_a_redacted_bundle_has_no_model(
-    entries: dict[str, str],
-    tmp_path: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    entries, tmp_path, store_path, monkeypatch
+):
     """Neither installed nor, where its folder is deleted, loaded; the bundle is made."""
     found = "ioplan.cli.interface.plugins.entry_values"
     monkeypatch.setattr(found, lambda _: entries)
@@ -235,7 +228,7 @@ def test_without_the_plugin_a_redacted_bundle_has_no_model(
     assert not [one for one in members if one.endswith((".iotrace", ".model.ioplan"))]
 
 
-def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) -> None:
+def test_a_bundle_says_which_trace_it_lacks(tmp_path, store_path):
     folder = tmp_path / "out"
     recorded(tmp_path, kind=np.arange(1000) % 2)
     digest = known_survey(tmp_path / "web.iotrace").facts.digest
@@ -249,7 +242,7 @@ def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) ->
     assert ioplan("check", plan).code == 0
 
 
-def test_rare_sizes_count_as_the_largest(tmp_path: Path) -> None:
+def test_rare_sizes_count_as_the_largest(tmp_path):
     sizes = np.repeat(4096 * np.arange(1, 101), np.arange(1000, 900, -1))
     made = np.zeros(len(sizes), DTYPE)
     made["time_ns"], made["size"] = np.arange(len(sizes)) * 1000, sizes
@@ -262,9 +255,7 @@ def test_rare_sizes_count_as_the_largest(tmp_path: Path) -> None:
     assert found[0].size_bytes == 4096
 
 
-def test_the_facts_of_a_part_are_those_of_the_file_that_cut_makes(
-    tmp_path: Path,
-) -> None:
+def test_the_facts_of_a_part_are_those_of_the_file_that_cut_makes(tmp_path):
     drawn = np.random.default_rng(1)
     kinds, sizes = drawn.integers(0, 2, 1000), drawn.integers(1, 9, 1000) * 4096
     recorded(tmp_path, kind=kinds, size=sizes, offset=drawn.integers(0, 99, 1000) << 12)
@@ -277,9 +268,7 @@ def test_the_facts_of_a_part_are_those_of_the_file_that_cut_makes(
     assert part.digest == known_survey(whole).facts.digest
 
 
-def test_the_longest_time_without_an_io_is_that_of_what_is_replayed(
-    tmp_path: Path,
-) -> None:
+def test_the_longest_time_without_an_io_is_that_of_what_is_replayed(tmp_path):
     """Also before its first one and after its last, and whatever is cut where."""
     kinds = (np.arange(1000) // 300).clip(0, 1)
     times = np.arange(1000) * 1_000_000
@@ -296,7 +285,7 @@ def test_the_longest_time_without_an_io_is_that_of_what_is_replayed(
     assert known.part((0, 10**9)).reads.quiet_ns == 200_000_000
 
 
-def test_what_is_selected_is_another_run(tmp_path: Path) -> None:
+def test_what_is_selected_is_another_run(tmp_path):
     """And the same text the same run, with the file and without it."""
     recorded(tmp_path, kind=np.arange(1000) % 3 % 2)
     steps = (

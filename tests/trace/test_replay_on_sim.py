@@ -49,7 +49,7 @@ def even(ios: int, gap_ns: int, **columns: Any) -> Ios:
     return made
 
 
-def test_each_io_is_done_once_at_its_time(tmp_path: Path) -> None:
+def test_each_io_is_done_once_at_its_time(tmp_path):
     """More than are looked at together, of all kinds and sizes."""
     trace = recorded(tmp_path, ios=5000, mean_gap_ns=MS_NS / 2)
     slow, fast = records(tmp_path, "run replay web", "run replay web, speed 4")
@@ -76,7 +76,7 @@ def test_each_io_is_done_once_at_its_time(tmp_path: Path) -> None:
         (" as fast as possible, qd 4", lambda ios: ios),
     ],
 )
-def test_what_is_meant_is_done(tmp_path: Path, clause: str, meant: Any) -> None:
+def test_what_is_meant_is_done(tmp_path, clause, meant):
     trace = recorded(tmp_path, ios=5000, mean_gap_ns=MS_NS / 2)
     (record,) = records(tmp_path, f"run replay web{clause}")
     assert done_of(record) == asked_of(meant(trace))
@@ -86,7 +86,7 @@ def between(ios: Ios, from_ns: int, to_ns: int) -> Any:
     return (ios["time_ns"] >= from_ns) & (ios["time_ns"] < to_ns)
 
 
-def test_writes_as_reads_write_nothing(tmp_path: Path) -> None:
+def test_writes_as_reads_write_nothing(tmp_path):
     trace = recorded(tmp_path, ios=2000, mean_gap_ns=MS_NS / 2)
     one, other = records(
         tmp_path, "run replay web, writes as reads", "run replay web, only writes"
@@ -96,7 +96,7 @@ def test_writes_as_reads_write_nothing(tmp_path: Path) -> None:
     assert written == pytest.approx(asked_of(trace)["write"][1], rel=0.01)
 
 
-def test_what_waits_for_a_place_counts_from_its_time(tmp_path: Path) -> None:
+def test_what_waits_for_a_place_counts_from_its_time(tmp_path):
     """All are due at once: with one place, I/O n waits for n - 1 before it. Each takes
     as long as in a closed loop of one, so that the mean is by arithmetic."""
     ios = 1000
@@ -116,7 +116,7 @@ def test_what_waits_for_a_place_counts_from_its_time(tmp_path: Path) -> None:
     assert "lateness" not in closed["backend"]["facts"]
 
 
-def test_only_what_was_written_is_read_from_the_flash(tmp_path: Path) -> None:
+def test_only_what_was_written_is_read_from_the_flash(tmp_path):
     """The first half of the drive is written, then each place is read once: those of
     the half that was written take the time of a flash read, the others do not."""
     places = np.arange(0, 64 * MIB, 64 << 10)
@@ -138,9 +138,7 @@ def test_only_what_was_written_is_read_from_the_flash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("filled", "dies"), [("sequential 128KiB", 4), ("random 4KiB", 16)]
 )
-def test_reads_wait_by_how_the_drive_was_written(
-    filled: str, dies: int, tmp_path: Path
-) -> None:
+def test_reads_wait_by_how_the_drive_was_written(filled, dies, tmp_path):
     """A die of the 64 is always at work on a write when 64 KiB are read: what was
     written in order is on 4 dies, what was written in pieces of 4 KiB on 16. So by
     arithmetic 1 of 16 waits, or 4 do: the 90th percentile tells which."""
@@ -165,7 +163,7 @@ def test_reads_wait_by_how_the_drive_was_written(
     assert (points[90] > waits_ns) == (dies / 64 > 0.1)
 
 
-def test_a_discard_is_forgotten(tmp_path: Path) -> None:
+def test_a_discard_is_forgotten(tmp_path):
     places = np.arange(0, 64 * MIB, MIB)
     kinds = np.repeat((WRITE, DISCARD), len(places))
     offsets = np.concatenate((places, places))
@@ -178,7 +176,7 @@ def test_a_discard_is_forgotten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
-def test_places_are_in_the_region(how: str, tmp_path: Path) -> None:
+def test_places_are_in_the_region(how, tmp_path):
     """A trace of 16 MiB, or one of as many places in 64, in the third quarter of 64; what
     is then discarded in the other quarters was none of it."""
     places = np.arange(0, 16 * MIB, 64 << 10) * (1 if how == "recorded" else 4)
@@ -195,7 +193,7 @@ def test_places_are_in_the_region(how: str, tmp_path: Path) -> None:
     assert (first["mapped_share"] == 0.25) == (how != "wrapped")
 
 
-def test_a_time_ends_it_before_and_never_behind_its_end(tmp_path: Path) -> None:
+def test_a_time_ends_it_before_and_never_behind_its_end(tmp_path):
     write(tmp_path / "web.iotrace", [even(10_000, MS_NS)])
     short, whole = records(tmp_path, "run replay web for 2s", "run replay web for 1h")
     assert short["total"]["ios"] == 2000 and short["run_s"] == 2
@@ -213,7 +211,7 @@ def test_a_time_ends_it_before_and_never_behind_its_end(tmp_path: Path) -> None:
         ("replay web for 1s\n expect p99 during 0s..0.5s < 1s", "by phases"),
     ],
 )
-def test_other_replays_are_refused(tmp_path: Path, body: str, why: str) -> None:
+def test_other_replays_are_refused(tmp_path, body, why):
     write(tmp_path / "web.iotrace", [even(1000, MS_NS)])
     text = (
         'trace web = "web.iotrace"\ntrace answered = "std/answered.iotrace"\n'
@@ -226,7 +224,7 @@ def test_other_replays_are_refused(tmp_path: Path, body: str, why: str) -> None:
 
 
 @pytest.mark.long
-def test_a_speed_is_sought(tmp_path: Path) -> None:
+def test_a_speed_is_sought(tmp_path):
     """At most as fast as the drive does these reads without a pause."""
     made, gap_ns = np.zeros(4000, DTYPE), MS_NS
     made["time_ns"], made["size"] = np.arange(len(made)) * gap_ns, 4096
@@ -277,7 +275,7 @@ def told(rows: list[dict[str, Any]]) -> list[list[int]]:
 
 
 @pytest.mark.long
-def test_each_interval_has_what_the_trace_has_in_it(tmp_path: Path) -> None:
+def test_each_interval_has_what_the_trace_has_in_it(tmp_path):
     """At another speed, and of a part."""
     trace = recorded(tmp_path, ios=6000, mean_gap_ns=MS_NS)
     times = trace["time_ns"]
@@ -289,7 +287,7 @@ def test_each_interval_has_what_the_trace_has_in_it(tmp_path: Path) -> None:
     assert sum(row["trace_read_ios"] for row in found) == (part["kind"] == READ).sum()
 
 
-def test_what_a_slow_drive_delays_is_in_the_trace_at_its_time(tmp_path: Path) -> None:
+def test_what_a_slow_drive_delays_is_in_the_trace_at_its_time(tmp_path):
     """At 1,000 times the speed all is due in the first intervals."""
     trace = recorded(tmp_path, ios=6000, mean_gap_ns=MS_NS)
     found = rows(tmp_path, "replay web, only reads, speed 1000, qd 1, interval 10ms")
@@ -299,7 +297,7 @@ def test_what_a_slow_drive_delays_is_in_the_trace_at_its_time(tmp_path: Path) ->
     assert {row["trace_write_ios"] for row in found} == {0}
 
 
-def test_a_chart_over_time_has_both(tmp_path: Path) -> None:
+def test_a_chart_over_time_has_both(tmp_path):
     recorded(tmp_path, ios=3000, mean_gap_ns=MS_NS)
     rows(tmp_path, "replay web, speed 2 chart lines iops, bandwidth by time")
     shown = ioplan("show", "last", "--tables").out
@@ -309,15 +307,13 @@ def test_a_chart_over_time_has_both(tmp_path: Path) -> None:
         assert name in shown and name in page.read_text()
 
 
-def test_what_has_no_times_has_no_rate(tmp_path: Path) -> None:
+def test_what_has_no_times_has_no_rate(tmp_path):
     recorded(tmp_path, ios=500)
     found = rows(tmp_path, "replay web as fast as possible")
     assert not [name for name in found[0] if name.startswith("trace_")]
 
 
-def test_a_trace_that_is_gone_after_the_run_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_that_is_gone_after_the_run_is_a_warning(tmp_path, monkeypatch):
     def gone(*_: object) -> None:
         raise FileNotFoundError("the trace")
 

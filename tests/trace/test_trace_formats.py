@@ -57,14 +57,14 @@ def read(data: bytes, folder: Path, *words: str) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_each_format_is_told_and_read(name: str, tmp_path: Path) -> None:
+def test_each_format_is_told_and_read(name, tmp_path):
     assert read(TRACES[name], tmp_path) == IOS
     told = info_of(tmp_path / "trace")
     assert told.startswith(f"{name.partition(',')[0]}: 3 I/Os in ")
 
 
 @pytest.mark.parametrize("name", HEADINGS)
-def test_headings_of_columns_are_counted(name: str, tmp_path: Path) -> None:
+def test_headings_of_columns_are_counted(name, tmp_path):
     """At the begin, and where files were joined."""
     first, *others = TRACES[name].splitlines(keepends=True)
     data = b"".join([HEADINGS[name], first, HEADINGS[name], *others])
@@ -78,7 +78,7 @@ def test_headings_of_columns_are_counted(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", sorted(n for n in TRACES if n[:3] not in ("blk", "vsc") or n == "blkparse")
 )
-def test_comments_are_counted(name: str, tmp_path: Path) -> None:
+def test_comments_are_counted(name, tmp_path):
     """Before a heading, and between the I/Os."""
     first, *others = TRACES[name].splitlines(keepends=True)
     mine = [b"# by us\n", b"\n", HEADINGS.get(name, b""), first, b"# on\n", *others]
@@ -87,14 +87,14 @@ def test_comments_are_counted(name: str, tmp_path: Path) -> None:
     assert shown.startswith(name) and "left out: comments: 2\n" in shown
 
 
-def test_blanks_after_commas(tmp_path: Path) -> None:
+def test_blanks_after_commas(tmp_path):
     for name in ("SPC", "MSR Cambridge", "Alibaba block", "Tencent block"):
         data = TRACES[name].replace(b",", b", ")
         assert read(data, tmp_path) == IOS
         assert info_of(tmp_path / "trace").startswith(name)
 
 
-def test_biosnoop_with_the_kernel_letters_and_the_queue(tmp_path: Path) -> None:
+def test_biosnoop_with_the_kernel_letters_and_the_queue(tmp_path):
     """Queued 2 ms and under way for 3: begun 5 ms before; flushes and FUA are kept."""
     line = b"{} a 1 vda {} 8 4096 2.000 3.000\n".decode()
     data = line.format("1.005", "FF") + line.format("1.006", "WFS")
@@ -104,7 +104,7 @@ def test_biosnoop_with_the_kernel_letters_and_the_queue(tmp_path: Path) -> None:
     assert ios["response_ns"].tolist() == [5_000_000] * 2
 
 
-def test_the_formats_are_all_tried(tmp_path: Path) -> None:
+def test_the_formats_are_all_tried(tmp_path):
     told = ioplan("trace", "info", file_of(b"?\n", tmp_path)).err.partition(
         "these are: "
     )
@@ -113,7 +113,7 @@ def test_the_formats_are_all_tried(tmp_path: Path) -> None:
     } - {"vscsi, version 2"}  # fmt: skip
 
 
-def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
+def test_parquet_is_read_by_its_columns(tmp_path):
     columns = list(zip(*IOS, strict=True))
     kinds = [("read", "write")[kind] for kind in columns[1]]
     table = pa.table(
@@ -125,12 +125,12 @@ def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
     assert "no column size" in ioplan("trace", "info", tmp_path / "t").err
 
 
-def test_a_record_that_is_cut_off(tmp_path: Path) -> None:
+def test_a_record_that_is_cut_off(tmp_path):
     done = ioplan("trace", "info", file_of(TRACES["vscsi, version 2"][:-3], tmp_path))
     assert "cut off at byte 80" in done.err
 
 
-def test_issued_events_count_where_none_is_queued(tmp_path: Path) -> None:
+def test_issued_events_count_where_none_is_queued(tmp_path):
     queued = TRACES["blkparse"]
     issued = queued.replace(b" Q ", b" D ")
     assert read(issued, tmp_path) == IOS
@@ -143,7 +143,7 @@ LOST = b"CPU:1 [LOST 345 EVENTS]\n"
 
 
 @pytest.mark.promise("traces.counted")
-def test_events_of_the_kernel_that_are_lost_are_counted(tmp_path: Path) -> None:
+def test_events_of_the_kernel_that_are_lost_are_counted(tmp_path):
     """Of issued ones with their bytes and priority those count that stand alone."""
     assert read(LOST + ISSUED + LOST, tmp_path) == [(0, WRITE, 4096, 4096)]
     head = b"# tracer: nop\n#\n"
@@ -153,7 +153,7 @@ def test_events_of_the_kernel_that_are_lost_are_counted(tmp_path: Path) -> None:
     assert left == {**asked, "comments": 2} and len(ios) == 3
 
 
-def test_flush_fua_and_discard_are_kept(tmp_path: Path) -> None:
+def test_flush_fua_and_discard_are_kept(tmp_path):
     row = "  8,0    3        1     {}.000000000   697  Q   {} 8 + 8 [fio]\n"
     text = row.format(0, "FWFS") + row.format(1, "D") + row.format(2, "WFS")
     text += "  8,0    3        1     3.000000000   697  Q   FN [fio]\n"
@@ -166,7 +166,7 @@ def test_flush_fua_and_discard_are_kept(tmp_path: Path) -> None:
     assert read(flush + flush, tmp_path) == [(0, FLUSH, 0, 0)] * 2
 
 
-def test_files_of_several_cpus_are_one_trace(tmp_path: Path) -> None:
+def test_files_of_several_cpus_are_one_trace(tmp_path):
     whole, size = TRACES["blktrace"], BLKTRACE.size + 3
     (tmp_path / "sda.blktrace.0").write_bytes(whole[size : 2 * size])
     (tmp_path / "sda.blktrace.1").write_bytes(whole[:size] + whole[2 * size :])
@@ -179,9 +179,7 @@ def test_files_of_several_cpus_are_one_trace(tmp_path: Path) -> None:
 
 
 @given(name=st.sampled_from(sorted(TRACES)), data=st.data())
-def test_damage_is_an_error_or_a_trace(
-    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_damage_is_an_error_or_a_trace(name, data, tmp_path_factory):
     """Any bytes in the place of others: never anything else."""
     whole, folder = TRACES[name], tmp_path_factory.mktemp("damaged")
     at = data.draw(st.integers(0, len(whole)))
@@ -197,7 +195,7 @@ def test_damage_is_an_error_or_a_trace(
 
 
 @pytest.mark.promise("traces.counted")
-def test_what_goes_backwards_is_sorted_and_counted(tmp_path: Path) -> None:
+def test_what_goes_backwards_is_sorted_and_counted(tmp_path):
     data = b"".join(reversed(TRACES["Alibaba block"].splitlines(keepends=True)))
     assert read(data, tmp_path) == IOS
     done = ioplan("trace", "info", tmp_path / "trace")
@@ -205,14 +203,14 @@ def test_what_goes_backwards_is_sorted_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("traces.counted")
-def test_one_of_several_devices(tmp_path: Path) -> None:
+def test_one_of_several_devices(tmp_path):
     data = TRACES["Alibaba block"] + b"7,W,0,512,1600000000000000\n"
     assert read(data, tmp_path, "--volume", "419") == IOS
     done = ioplan("trace", "info", tmp_path / "trace", "--volume", "7")
     assert "1 write" in done.out and "left out: of other devices: 3" in done.out
 
 
-def test_info_says_what_is_in_it(tmp_path: Path) -> None:
+def test_info_says_what_is_in_it(tmp_path):
     shown = info_of(file_of(TRACES["MSR Cambridge"], tmp_path))
     assert "MSR Cambridge: 3 I/Os in 3 s" in shown
     assert max(map(len, shown.splitlines())) <= 80
@@ -220,7 +218,7 @@ def test_info_says_what_is_in_it(tmp_path: Path) -> None:
     assert all(f"{size} 33.3 %" in shown for size in ("512B", "4KiB", "64KiB"))
 
 
-def test_figures_are_those_of_known_arrivals(tmp_path: Path) -> None:
+def test_figures_are_those_of_known_arrivals(tmp_path):
     """Fixed arrivals have a variation of 0, Poisson's of 1, gamma ones what a plan says."""
     rng, count = np.random.default_rng(7), 200_000
     for gaps, variation in (
@@ -240,7 +238,7 @@ def test_figures_are_those_of_known_arrivals(tmp_path: Path) -> None:
         assert figure(shown, r"sequential +(\S+) %") == pytest.approx(100, abs=0.1)
 
 
-def test_a_part_begins_at_its_first(tmp_path: Path) -> None:
+def test_a_part_begins_at_its_first(tmp_path):
     converted(TRACES["SPC"], tmp_path)
     (tmp_path / "out.iotrace").rename(tmp_path / "x")
     header = cut(Prepared.open(tmp_path / "x"), 500_000_000, 10**10, tmp_path / "y")
@@ -254,7 +252,7 @@ def test_a_part_begins_at_its_first(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
-def test_what_fio_writes_is_read(tmp_path: Path) -> None:
+def test_what_fio_writes_is_read(tmp_path):
     """Its own log of its I/O: as many, as large, and as long as it says."""
     words = ("--rw=randrw", "--bs=4k", "--size=4M", "--rate_iops=200", "--fsync=8")
     command = ["fio", "--name=a", f"--filename={tmp_path}/f", *words]
@@ -267,7 +265,7 @@ def test_what_fio_writes_is_read(tmp_path: Path) -> None:
     assert left["lines 'open'"] >= 1
 
 
-def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_what_is_there_is_not_overwritten(tmp_path):
     """A file only with --force, and whole or not at all; a device never."""
     trace, out = file_of(TRACES["SPC"], tmp_path), tmp_path / "x"
     out.write_text("mine")
@@ -312,13 +310,13 @@ def tried(folder: Path, data: bytes) -> Done:
 
 @pytest.mark.parametrize("name", sorted({*HOSTILE} - {*WHOLE}))
 @pytest.mark.promise("traces.refused")
-def test_what_cannot_be_is_refused_with_its_place(name: str, tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused_with_its_place(name, tmp_path):
     done = tried(tmp_path, HOSTILE[name].input.encode("latin-1"))
     assert done.code == 2 and HOSTILE[name].expected in " ".join(done.err.split())
     assert done.err.count("error: ") == 1
 
 
-def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_line_without_end_is_refused(tmp_path):
     done = tried(tmp_path, b"419,R,0,512,1\n" + b"1" * 70_000)
     assert done.code == 2 and "line 2 is longer than 65536 characters" in done.err
 
@@ -338,9 +336,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
     ],
     ids=named,
 )
-def test_columns_of_parquet_that_are_no_trace(
-    column: str, values: Any, says: str, tmp_path: Path
-) -> None:
+def test_columns_of_parquet_that_are_no_trace(column, values, says, tmp_path):
     told = {"time_ns": [0, 9], "kind": ["read", "write"]}
     told |= {"offset": [0, 0], "size": [512, 512], column: values}
     pq.write_table(pa.table(told), tmp_path / "made")
@@ -351,7 +347,7 @@ def test_columns_of_parquet_that_are_no_trace(
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_what_only_looks_odd_is_read_whole(name: str, tmp_path: Path) -> None:
+def test_what_only_looks_odd_is_read_whole(name, tmp_path):
     done = tried(tmp_path, HOSTILE[name].input.encode("latin-1"))
     lines = HOSTILE[name].expected
     assert done.code == 0 and "MSR Cambridge: 9 I/Os in 7.20 µs" in done.out

@@ -40,7 +40,7 @@ def recorded(count: int = 3000) -> Ios:
     return made
 
 
-def test_outstanding_is_what_counting_gives(tmp_path: Path) -> None:
+def test_outstanding_is_what_counting_gives(tmp_path):
     """Each arrival against all others, whatever the parts in which it is read."""
     made = recorded(CHUNK + 5000)
     write(tmp_path / "x", [made])
@@ -60,7 +60,7 @@ def test_outstanding_is_what_counting_gives(tmp_path: Path) -> None:
     assert 4 < mean < 5  # Little's law: 0.9 for each ms, of 5 ms
 
 
-def test_a_share_is_in_the_hottest_tenth(tmp_path: Path) -> None:
+def test_a_share_is_in_the_hottest_tenth(tmp_path):
     made = np.zeros(1000, DTYPE)
     made["time_ns"], made["size"] = np.arange(1000) * 10**6, 4096
     made["offset"] = (np.arange(1000) % 20) << 20
@@ -70,7 +70,7 @@ def test_a_share_is_in_the_hottest_tenth(tmp_path: Path) -> None:
     assert "locality    55.0 % begin in" in shown and "rate        1,000 IOPS" in shown
 
 
-def test_info_draws_them(tmp_path: Path) -> None:
+def test_info_draws_them(tmp_path):
     write(tmp_path / "x", [recorded()])
     lines = info_of(tmp_path / "x").splitlines()
     assert max(map(len, lines)) <= 80
@@ -84,9 +84,7 @@ def test_info_draws_them(tmp_path: Path) -> None:
         assert "not known: no completion" in info_of(tmp_path / "x")
 
 
-def test_all_units_of_a_large_io_are_touched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_units_of_a_large_io_are_touched(tmp_path, monkeypatch):
     """A discard of 64 MiB, 8 MiB within it, and some beside and across its end."""
     monkeypatch.setattr("ioplan.trace.summary.MOST_WIDE", 1)
     made = np.zeros(6, DTYPE)
@@ -97,7 +95,7 @@ def test_all_units_of_a_large_io_are_touched(
     assert "76.5 MB touched" in info_of(tmp_path / "x"), "70 MiB, and 1, and 2"
 
 
-def test_what_takes_no_time_finds_itself_beside_others(tmp_path: Path) -> None:
+def test_what_takes_no_time_finds_itself_beside_others(tmp_path):
     made = np.zeros(4, ANSWERED)
     made["time_ns"] = [0, 0, 500, 500]
     made["size"], made["response_ns"] = 4096, [1000, 1000, 0, 0]
@@ -112,9 +110,7 @@ def test_what_takes_no_time_finds_itself_beside_others(tmp_path: Path) -> None:
         ((0, 2), "500 IOPS"),
     ],
 )
-def test_the_mean_is_not_above_the_highest_second(
-    times_ms: tuple[int, ...], text: str, tmp_path: Path
-) -> None:
+def test_the_mean_is_not_above_the_highest_second(times_ms, text, tmp_path):
     made = np.zeros(len(times_ms), DTYPE)
     made["time_ns"], made["size"] = np.array(times_ms) * 10**6, 4096
     write(tmp_path / "x", [made])
@@ -127,8 +123,8 @@ def test_the_mean_is_not_above_the_highest_second(
     ("readers", "share"), [(1, 1.0), (2, 0.99), (32, 0.84), (33, 0)]
 )
 def test_several_that_read_in_sequence_are_sequential(
-    readers: int, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    readers, share, tmp_path, monkeypatch
+):
     monkeypatch.setattr("ioplan.trace.prepared.CHUNK", 37)
     made = np.zeros(200, DTYPE)
     at = np.arange(200)
@@ -213,18 +209,18 @@ SAME = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_each_format_tells_how_long_it_took(name: str, tmp_path: Path) -> None:
+def test_each_format_tells_how_long_it_took(name, tmp_path):
     assert responses(SAME[name], tmp_path) == [(0, 5), (3, 2)]
 
 
-def test_parquet_may_lack_some(tmp_path: Path) -> None:
+def test_parquet_may_lack_some(tmp_path):
     columns = {"time_ns": [0, 3 * MS_NS], "kind": [0, 1], "offset": [0, 0]}
     table = pa.table(columns | {"size": [512, 512], "response_ns": [5 * MS_NS, None]})
     pq.write_table(table, tmp_path / "t")
     assert responses((tmp_path / "t").read_bytes(), tmp_path) == [(0, 5), (3, -1)]
 
 
-def test_completions_of_what_was_merged_split_or_twice(tmp_path: Path) -> None:
+def test_completions_of_what_was_merged_split_or_twice(tmp_path):
     merged = blkparse((0, "Q", 8, 8), (1, "Q", 16, 8), (9, "C", 8, 16))
     assert responses(merged, tmp_path) == [(0, 9), (1, 8)]
     split = blkparse((0, "Q", 8, 16), (4, "C", 16, 8), (9, "C", 8, 8))
@@ -233,7 +229,7 @@ def test_completions_of_what_was_merged_split_or_twice(tmp_path: Path) -> None:
     assert responses(twice, tmp_path) == [(0, 4), (1, 8)]
 
 
-def test_a_completion_is_of_an_io_of_its_kind(tmp_path: Path) -> None:
+def test_a_completion_is_of_an_io_of_its_kind(tmp_path):
     """A read and a write at one place, of which the later one is complete first."""
     text = blkparse((0, "Q", 8, 8), (1, "Q", 8, 8), (4, "C", 8, 8), (9, "C", 8, 8))
     lines = text.decode().splitlines()
@@ -253,9 +249,7 @@ def test_a_completion_is_of_an_io_of_its_kind(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_never_complete_holds_up_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_never_complete_holds_up_nobody(tmp_path, monkeypatch):
     """Nor does a completion of what began before the recording disturb."""
     lost = blkparse((0, "C", 99, 8), (0, "Q", 8, 8), (1, "Q", 80, 8), (4, "C", 80, 8))
     assert responses(lost, tmp_path) == [(0, -1), (1, 3)]
@@ -265,7 +259,7 @@ def test_what_is_never_complete_holds_up_nobody(
     assert found == [(0, -1), *((n, 0) for n in range(1, 9))]
 
 
-def test_what_has_no_completions_has_the_shorter_records(tmp_path: Path) -> None:
+def test_what_has_no_completions_has_the_shorter_records(tmp_path):
     converted(blkparse((0, "Q", 8, 8), (1, "D", 8, 8)), tmp_path)
     out = tmp_path / "out.iotrace"
     assert not Prepared.open(out).header.answers
@@ -273,7 +267,7 @@ def test_what_has_no_completions_has_the_shorter_records(tmp_path: Path) -> None
     assert out.stat().st_size == 64 + 24
 
 
-def test_they_stay_with_their_ios(tmp_path: Path) -> None:
+def test_they_stay_with_their_ios(tmp_path):
     """Sorted and cut; and it is told how many are known."""
     rows = [(n, n * 512, 512, n % 2, 0, 0, n * 7 or NO_RESPONSE) for n in range(100)]
     write(tmp_path / "x", [np.array(rows, ANSWERED)])
@@ -286,7 +280,7 @@ def test_they_stay_with_their_ios(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [2, 3, 1 << 40])
-def test_a_newer_file_is_refused(flags: int, tmp_path: Path) -> None:
+def test_a_newer_file_is_refused(flags, tmp_path):
     write(tmp_path / "x", [np.zeros(3, ANSWERED)])
     whole = (tmp_path / "x").read_bytes()
     (tmp_path / "x").write_bytes(whole[:32] + flags.to_bytes(8, "little") + whole[40:])

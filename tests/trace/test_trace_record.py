@@ -29,7 +29,7 @@ Io = tuple[int, int, int]
 
 
 @pytest.fixture(scope="module")
-def tracing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def tracing(tmp_path_factory) -> Iterator[None]:
     """The kernel's tracing, mounted."""
     if " tracefs " in Path("/proc/self/mounts").read_text():
         yield
@@ -41,7 +41,7 @@ def tracing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> Iterator[Path]:
+def device(tmp_path) -> Iterator[Path]:
     with loop_device(sparse(tmp_path / "disk.img", 8 * MIB)) as found:
         yield found
 
@@ -103,9 +103,7 @@ def is_on(enabled: Path) -> bool:
 @pytest.mark.long_but_first
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_all_that_is_asked_is_recorded_in_its_order(
-    number: signal.Signals, device: Path, tmp_path: Path
-) -> None:
+def test_all_that_is_asked_is_recorded_in_its_order(number, device, tmp_path):
     """With how long each took: it is complete before the next one, and waits for that.
 
     Other programs may look at the device before and behind; between they do not."""
@@ -138,7 +136,7 @@ def test_all_that_is_asked_is_recorded_in_its_order(
 @needs_root
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
-def test_it_ends_by_itself_and_leaves_nothing(device: Path, tmp_path: Path) -> None:
+def test_it_ends_by_itself_and_leaves_nothing(device, tmp_path):
     out = tmp_path / "o.iotrace"
     with started(device, out, "--for", "1s") as recorder:
         count = len(asked(device, 20))
@@ -152,9 +150,7 @@ def test_it_ends_by_itself_and_leaves_nothing(device: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.long
-def test_what_a_killed_one_has_left_the_next_removes(
-    device: Path, tmp_path: Path
-) -> None:
+def test_what_a_killed_one_has_left_the_next_removes(device, tmp_path):
     with started(device, tmp_path / "o") as killed:
         killed.kill()
     assert instance_of(killed.pid).exists()
@@ -168,7 +164,7 @@ def test_what_a_killed_one_has_left_the_next_removes(
 @needs_root
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
-def test_what_it_cannot_record(device: Path, tmp_path: Path) -> None:
+def test_what_it_cannot_record(device, tmp_path):
     out = tmp_path / "o.iotrace"
 
     def refused(*words: object) -> str:
@@ -197,9 +193,7 @@ def test_what_it_cannot_record(device: Path, tmp_path: Path) -> None:
         ("nodev {folder} tracefs rw 0 0", "this kernel has no events of block devices"),
     ],
 )
-def test_a_host_without_tracing(
-    mounts: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_without_tracing(mounts, says, tmp_path, monkeypatch):
     (tmp_path / "mounts").write_text(mounts.format(folder=tmp_path))
     monkeypatch.setattr(record, "MOUNTS", tmp_path / "mounts")
     with pytest.raises(TraceError, match=says):
@@ -209,9 +203,7 @@ def test_a_host_without_tracing(
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="LEFT OUT: root alone can be another user"
 )
-def test_another_user_is_told_that_it_needs_root(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_another_user_is_told_that_it_needs_root(monkeypatch):
     """A folder that only root may enter stands for the kernel's."""
     with TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
@@ -230,7 +222,7 @@ def test_another_user_is_told_that_it_needs_root(
 @needs_root
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
-def test_a_trace_does_not_record_itself(device: Path, tmp_path: Path) -> None:
+def test_a_trace_does_not_record_itself(device, tmp_path):
     tell("mkfs.ext4", "-q", device)
     with mounted(device, tmp_path / "mounted") as folder:
         done = ioplan("trace", "record", device, "-o", folder / "o", "--for", "1s")

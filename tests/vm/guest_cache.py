@@ -22,7 +22,7 @@ PLAN = """
 """
 
 
-def test_the_drive_loses_its_power(tmp_path: Path) -> None:
+def test_the_drive_loses_its_power(tmp_path):
     off, on = (
         json.dumps(["sh", "-c", TOLD, str(SHARED), word]) for word in ("off", "on")
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from guest import Call, mount_store, namespace, qmp, sh
 
 PLAN = """
@@ -19,7 +17,7 @@ LAB = '[targets.drive]\nserial = "VMLAB-SMALL"\nwritable = true\n'
 FINISHED = 3
 
 
-def test_the_power_goes(tmp_path: Path) -> None:
+def test_the_power_goes(tmp_path):
     """The preparation and two runs are finished by then, and the third goes on."""
     store = mount_store(make=True)
     (store / "plan.ioplan").write_text(PLAN)

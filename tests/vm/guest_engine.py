@@ -36,7 +36,7 @@ def sound(done: Done, *ways: str) -> int:
     return sum(int(stream["verified_bytes"]) for stream in record["streams"])
 
 
-def test_what_passthrough_writes_is_what_blocks_read(tmp_path: Path) -> None:
+def test_what_passthrough_writes_is_what_blocks_read(tmp_path):
     """A block knows where it belongs, and whether it is whole."""
     sound(run(tmp_path, FILL, "passthrough=true"), "passthrough")
     assert sound(run(tmp_path, CHECK)) > 0
@@ -44,7 +44,7 @@ def test_what_passthrough_writes_is_what_blocks_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ways", [("polled",), ("passthrough", "polled")])
-def test_completions_are_polled_for(tmp_path: Path, ways: tuple[str, ...]) -> None:
+def test_completions_are_polled_for(tmp_path, ways):
     assert sound(run(tmp_path, CHECK, *(f"{way}=true" for way in ways)), *ways) > 0
 
 
@@ -65,7 +65,7 @@ def driver(option: str) -> None:
 
 
 @pytest.mark.usefixtures("no_queues_to_poll")
-def test_without_queues_to_poll_it_is_refused(tmp_path: Path) -> None:
+def test_without_queues_to_poll_it_is_refused(tmp_path):
     done = run(tmp_path, CHECK, "polled=true")
     (record,) = done.records
     assert record["cause"] == "bad-job" and "nvme.poll_queues=N" in record["message"]

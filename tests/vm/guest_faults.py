@@ -47,7 +47,7 @@ def ios(done: Done, direction: str) -> int:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_sectors_that_cannot_be_read(tmp_path: Path, backend: str) -> None:
+def test_sectors_that_cannot_be_read(tmp_path, backend):
     plan = "run sequential 4KiB 100/0, 1 pass"
     done = start(tmp_path, plan, "VMLAB-BAD", "--backend", backend).end()
     found = survived(tmp_path, f"bad sectors, read ({backend})", SECTORS, done)
@@ -57,7 +57,7 @@ def test_sectors_that_cannot_be_read(tmp_path: Path, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_sectors_that_cannot_be_written(tmp_path: Path, backend: str) -> None:
+def test_sectors_that_cannot_be_written(tmp_path, backend):
     plan = "run sequential 4KiB 0/100, 1 pass"
     done = start(tmp_path, plan, "VMLAB-BAD", "--backend", backend).end()
     found = survived(tmp_path, f"bad sectors, written ({backend})", SECTORS, done)
@@ -71,7 +71,7 @@ def throttle(iops: int, bytes_per_s: int) -> None:
     qmp("qom-set", path="/objects/slow", property="limits", value=limits)
 
 
-def test_a_drive_that_stalls(tmp_path: Path) -> None:
+def test_a_drive_that_stalls(tmp_path):
     """It answers one I/O in 32 s from then on."""
     started = start(tmp_path, "run random 4KiB 100/0, qd 4 for 300s", "VMLAB-SLOW")
     started.says('"interval": {')
@@ -84,7 +84,7 @@ def test_a_drive_that_stalls(tmp_path: Path) -> None:
     assert done.took_s < BROKEN_OFF_S
 
 
-def test_the_clock_is_set(tmp_path: Path) -> None:
+def test_the_clock_is_set(tmp_path):
     plan = "run random 4KiB 100/0 for 8s"
     started = start(tmp_path, plan, "VMLAB-SMALL")
     started.says('"interval": {')
@@ -120,7 +120,7 @@ def mapped(node: Path) -> Iterator[Path]:
         sh("dmsetup", "remove", "--retry", "lab")
 
 
-def test_a_process_that_nothing_ends(tmp_path: Path) -> None:
+def test_a_process_that_nothing_ends(tmp_path):
     """It waits for a suspended mapping; ioplan gives it up, and ends."""
     (tmp_path / "again").mkdir()
     lab = lab_file(tmp_path, "silence_s = 8\n")
@@ -140,7 +140,7 @@ def test_a_process_that_nothing_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("backend", "name"), [("io_uring", "bad"), ("fio", "small")])
-def test_a_drive_that_is_unplugged(tmp_path: Path, backend: str, name: str) -> None:
+def test_a_drive_that_is_unplugged(tmp_path, backend, name):
     """Last, as it does not come back."""
     serial = f"VMLAB-{name.upper()}"
     plan = "run random 4KiB 100/0, qd 4, region 50%..100% for 300s"

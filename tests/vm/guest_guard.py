@@ -21,7 +21,7 @@ ZONED = '[targets.drive]\nserial = "VMLAB-ZONED"\nwritable = true\n'
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
     return tmp_path
 
@@ -79,7 +79,7 @@ def clean(*nodes: Path) -> None:
     sh("udevadm", "settle")
 
 
-def test_under_device_mapper(folder: Path) -> None:
+def test_under_device_mapper(folder):
     node = namespace(SERIAL)
     with mapped(node, "0 131072 flakey {node} 0 60 0"):
         how = "`dmsetup create`, dm-flakey"
@@ -88,7 +88,7 @@ def test_under_device_mapper(folder: Path) -> None:
     written(folder, FIRST, f"{SERIAL}/1")
 
 
-def test_under_a_mounted_mapping(folder: Path) -> None:
+def test_under_a_mounted_mapping(folder):
     node = namespace(SERIAL)
     with mapped(node, "0 131072 linear {node} 0") as mapping:
         sh("mkfs.ext4", "-q", mapping)
@@ -102,7 +102,7 @@ def test_under_a_mounted_mapping(folder: Path) -> None:
     clean(node)
 
 
-def test_member_of_an_array(folder: Path) -> None:
+def test_member_of_an_array(folder):
     first, other = namespace(SERIAL), namespace("VMLAB-SMALL")
     words = ("--level=1", "--raid-devices=2", "--run", "--assume-clean", "--quiet")
     sh("mdadm", "--create", "/dev/md0", *words, first, other)
@@ -124,7 +124,7 @@ def test_member_of_an_array(folder: Path) -> None:
     written(folder, FIRST, f"{SERIAL}/1")
 
 
-def test_in_a_volume_group(folder: Path) -> None:
+def test_in_a_volume_group(folder):
     node = namespace("VMLAB-SMALL")
     sh("pvcreate", "--quiet", node)
     sh("vgcreate", "--quiet", "group", node)
@@ -139,7 +139,7 @@ def test_in_a_volume_group(folder: Path) -> None:
     written(folder, SMALL, "VMLAB-SMALL")
 
 
-def test_a_mounted_namespace_and_its_free_neighbour(folder: Path) -> None:
+def test_a_mounted_namespace_and_its_free_neighbour(folder):
     node = namespace(SERIAL)
     sh("mkfs.ext4", "-q", node)
     with mounted(node, folder / "mnt"):
@@ -153,7 +153,7 @@ def test_a_mounted_namespace_and_its_free_neighbour(folder: Path) -> None:
     clean(node)
 
 
-def test_a_controller_of_several_namespaces(folder: Path) -> None:
+def test_a_controller_of_several_namespaces(folder):
     lab = f'[targets.drive]\nserial = "{SERIAL}"\nwritable = true\n'
     how = "`serial` without `nsid`, and it has two"
     said = refused(folder, "controller, not a namespace", how, lab, f"{SERIAL}/1")
@@ -163,7 +163,7 @@ def test_a_controller_of_several_namespaces(folder: Path) -> None:
     assert f"--overwrite {SERIAL}/1" in said
 
 
-def test_a_link_that_names_one_of_several_namespaces(folder: Path) -> None:
+def test_a_link_that_names_one_of_several_namespaces(folder):
     link = f"/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_{SERIAL}"
     sh("ln", "-sf", namespace(SERIAL), link)  # udev gives it to one of the two
     lab = f'[targets.drive]\npath = "{link}"\nwritable = true\n'
@@ -173,7 +173,7 @@ def test_a_link_that_names_one_of_several_namespaces(folder: Path) -> None:
     written(folder, lab.replace(link, f"{link}_1"), f"{SERIAL}/1")
 
 
-def test_a_kernel_name(folder: Path) -> None:
+def test_a_kernel_name(folder):
     node = namespace("VMLAB-SMALL")
     lab = f'[targets.drive]\npath = "{node}"\nwritable = true\n'
     how = '`path = "/dev/nvme0n1"`'
@@ -181,14 +181,14 @@ def test_a_kernel_name(folder: Path) -> None:
     assert 'serial = "VMLAB-SMALL"' in said
 
 
-def test_zones(folder: Path) -> None:
+def test_zones(folder):
     """The kernel takes no write but at a zone's write pointer."""
     said = refused(folder, "drive with zones", "ZNS", ZONED, "VMLAB-ZONED")
     assert "has zones (host-managed)" in said
     check_done(folder, ZONED, plan=READS)
 
 
-def test_a_drive_of_two_paths(folder: Path) -> None:
+def test_a_drive_of_two_paths(folder):
     """The kernel shows one device for both, and hides the paths."""
     lab = '[targets.drive]\nserial = "VMLAB-MULTI"\nwritable = true\n'
     written(folder, lab, "VMLAB-MULTI")
@@ -197,12 +197,12 @@ def test_a_drive_of_two_paths(folder: Path) -> None:
     assert sum("VMLAB-MULTI" in json.dumps(one) for one in listed) == 1
 
 
-def test_protection_information(folder: Path) -> None:
+def test_protection_information(folder):
     lab = '[targets.drive]\nserial = "VMLAB-PI"\nwritable = true\n'
     written(folder, lab, "VMLAB-PI")
 
 
-def test_the_list_of_targets(folder: Path) -> None:
+def test_the_list_of_targets(folder):
     lab = lab_file(folder, FIRST + '[targets.gone]\nserial = "S1"\n')
     done = ioplan("targets", "--lab", lab)
     print(done.out)
@@ -212,6 +212,6 @@ def test_the_list_of_targets(folder: Path) -> None:
         assert word in done.out
 
 
-def test_nothing_was_left_behind() -> None:
+def test_nothing_was_left_behind():
     """Or what was refused later would have been refused for the wrong reason."""
     assert sh("dmsetup", "ls") in ("No devices found\n", "")

@@ -16,7 +16,7 @@ TREE = Tree()
 
 
 @pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_state(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
@@ -25,7 +25,7 @@ def node() -> Path:
     return namespace("VMLAB-PLAIN")
 
 
-def test_a_queue_is_set_and_put_back(node: Path) -> None:
+def test_a_queue_is_set_and_put_back(node):
     disk = disk_of(TREE, str(node))
     assert disk
     settings = HostSettings(scheduler="mq-deadline", nomerges=2)
@@ -37,7 +37,7 @@ def test_a_queue_is_set_and_put_back(node: Path) -> None:
     assert [file.read_text() for file in files] == before
 
 
-def test_interrupts_that_cannot_be_moved_are_refused_and_stay(node: Path) -> None:
+def test_interrupts_that_cannot_be_moved_are_refused_and_stay(node):
     """The kernel binds those of queues; nor is there a CPU 1 in this machine."""
     disk = disk_of(TREE, str(node))
     assert disk and interrupts(disk.whole)
@@ -54,13 +54,13 @@ def set_cache(node: Path, value: str) -> None:
 
 
 @pytest.fixture
-def cache(node: Path) -> Iterator[None]:
+def cache(node) -> Iterator[None]:
     yield
     set_cache(node, "1")
 
 
 @pytest.mark.usefixtures("cache")
-def test_the_drive_says_whether_its_write_cache_is_on(node: Path) -> None:
+def test_the_drive_says_whether_its_write_cache_is_on(node):
     disk = disk_of(TREE, str(node))
     for value, state in (("0", "disabled"), ("1", "enabled")):
         set_cache(node, value)

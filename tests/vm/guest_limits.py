@@ -25,7 +25,7 @@ def limited(device: Path) -> Path:
     return group
 
 
-def test_the_limit_of_io_max_is_found(tmp_path: Path) -> None:
+def test_the_limit_of_io_max_is_found(tmp_path):
     """It gives no burst; the command inherits the group of the test."""
     group = limited(namespace("VMLAB-SMALL"))
     lab = lab_file(tmp_path, '[targets.drive]\nserial = "VMLAB-SMALL"\n')

@@ -108,9 +108,7 @@ echo $began $ended
 
 
 @pytest.mark.parametrize("held_s", [0.5, 2, 10])
-def test_a_path_that_is_gone_for_a_while(
-    held_s: float, mapped: Path, tmp_path: Path
-) -> None:
+def test_a_path_that_is_gone_for_a_while(held_s, mapped, tmp_path):
     """The gap is as long as the kernel held all I/O back, within one interval."""
     away = ["sh", "-c", AWAY.format(held_s)]
     length = 6 + int(held_s)
@@ -124,7 +122,7 @@ def test_a_path_that_is_gone_for_a_while(
     assert ended - began - INTERVAL_S <= gap_s(done) <= at_most_s + INTERVAL_S
 
 
-def test_one_of_two_paths_is_unplugged(tmp_path: Path) -> None:
+def test_one_of_two_paths_is_unplugged(tmp_path):
     """The kernel takes the other one: no I/O fails, and the gap is what it counts."""
     drive, before = emptied(namespace("VMLAB-MULTI")), controllers()
     unplug = {"execute": "device_del", "arguments": {"id": "nvme-multi-a"}}

@@ -74,7 +74,7 @@ def id_ns(node: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("nsid", "other"), [(1, 2), (2, 1)])
-def test_a_format_takes_its_namespace_alone(nsid: int, other: int) -> None:
+def test_a_format_takes_its_namespace_alone(nsid, other):
     mine, neighbour = namespace(PLAIN, nsid), namespace(PLAIN, other)
     fill(mine)
     fill(neighbour)
@@ -87,7 +87,7 @@ def test_a_format_takes_its_namespace_alone(nsid: int, other: int) -> None:
     assert id_ns(mine) == before  # 512 and 4096 bytes, each as it was
 
 
-def test_a_format_keeps_the_protection_information() -> None:
+def test_a_format_keeps_the_protection_information():
     node = namespace(PI)
     before = id_ns(node)
     assert before["dps"]
@@ -98,7 +98,7 @@ def test_a_format_keeps_the_protection_information() -> None:
     assert kept(node) == [False] * 3
 
 
-def test_what_the_drive_says_of_itself_is_what_nvme_cli_reads() -> None:
+def test_what_the_drive_says_of_itself_is_what_nvme_cli_reads():
     node = namespace(PLAIN)
     shown = json.loads(sh("nvme", "id-ctrl", node, "-o", "json"))
     listed = json.loads(sh("nvme", "list-ns", node, "-o", "json"))
@@ -113,7 +113,7 @@ def test_what_the_drive_says_of_itself_is_what_nvme_cli_reads() -> None:
     assert sorted([nvme.nsid, *others]) == [one["nsid"] for one in listed["nsid_list"]]
 
 
-def test_a_drive_that_cannot_sanitize_is_left_alone() -> None:
+def test_a_drive_that_cannot_sanitize_is_left_alone():
     node = namespace(PLAIN)
     fill(node)
     text = refused(node, "sanitize", f"{PLAIN}/1")
@@ -128,7 +128,7 @@ RULE = (
 """As docs/security.md has it."""
 
 
-def test_a_rule_of_udev_lets_a_group_write_but_not_format() -> None:
+def test_a_rule_of_udev_lets_a_group_write_but_not_format():
     sh("groupadd", "--force", "ioplan")
     Path("/run/udev/rules.d").mkdir(exist_ok=True)
     Path("/run/udev/rules.d/90-ioplan.rules").write_text(RULE)
@@ -162,7 +162,7 @@ def as_user(group: int, node: Path, way: PurgeMethod) -> str:
         return told.read()
 
 
-def test_a_partition_is_not_formatted() -> None:
+def test_a_partition_is_not_formatted():
     """The kernel would take the command, and format the whole namespace."""
     node = namespace(PLAIN)
     fill(node)
@@ -202,7 +202,7 @@ def held(node: Path, way: PurgeMethod) -> Iterator[Target]:
         target.close()
 
 
-def test_a_discard_that_leaves_the_data_is_no_purge() -> None:
+def test_a_discard_that_leaves_the_data_is_no_purge():
     """A drive that takes the discard, says that it went well, and does nothing."""
     with suppress(AssertionError):
         sh("modprobe", "-r", "scsi_debug")

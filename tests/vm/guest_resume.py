@@ -19,12 +19,12 @@ def store() -> Path:
     return mount_store()
 
 
-def test_the_drives_have_changed_places(store: Path) -> None:
+def test_the_drives_have_changed_places(store):
     before = Path((store / "node").read_text())
     assert namespace("VMLAB-PLAIN") == before != namespace("VMLAB-SMALL")
 
 
-def test_the_old_path_is_another_drive_now(store: Path, tmp_path: Path) -> None:
+def test_the_old_path_is_another_drive_now(store, tmp_path):
     """What was right before the restart would overwrite the wrong drive now."""
     path = (store / "node").read_text()
     done = call(
@@ -37,7 +37,7 @@ def test_the_old_path_is_another_drive_now(store: Path, tmp_path: Path) -> None:
     refused_row(done, "drive that changed places", how, store)
 
 
-def test_a_lab_by_the_old_path_does_not_fit(store: Path, tmp_path: Path) -> None:
+def test_a_lab_by_the_old_path_does_not_fit(store, tmp_path):
     lab = tmp_path / "lab.toml"
     path = (store / "node").read_text()
     lab.write_text(
@@ -54,7 +54,7 @@ def test_a_lab_by_the_old_path_does_not_fit(store: Path, tmp_path: Path) -> None
     refused_row(done, "drive that is not at its path", how, tmp_path)
 
 
-def test_the_session_goes_on(store: Path, tmp_path: Path) -> None:
+def test_the_session_goes_on(store, tmp_path):
     """On the same drive; what was finished is kept, what was prepared is doubted."""
     with Store.open(store / "results.db") as opened:
         (session,) = opened.sessions()

@@ -65,7 +65,7 @@ def cut_records(cache: str, tmp_path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("cache", ["volatile", "lying"])
-def test_a_cut_of_an_nvme_drive(cache: str, tmp_path: Path) -> None:
+def test_a_cut_of_an_nvme_drive(cache, tmp_path):
     writes, after = cut_records(cache, tmp_path)
     assert writes["status"] == "ok" and writes["power_cut"], writes["message"]
     assert writes["directions"]["write"]["ios"] > 50

@@ -11,7 +11,7 @@ pytestmark = NEEDS_VMLAB
 
 
 @pytest.mark.promise("errors.device")
-def test_faults(renew: bool) -> None:
+def test_faults(renew):
     """What a drive's record says has times in it, which a busy host may stretch."""
 
     def checked(number: int) -> None:

@@ -9,7 +9,7 @@ pytestmark = NEEDS_VMLAB
 
 
 @pytest.mark.promise("safety.block_device")
-def test_guard(renew: bool) -> None:
+def test_guard(renew):
     ended = run_in_vm(
         "guest_guard.py guest_paths.py guest_limits.py",
         "nvme",

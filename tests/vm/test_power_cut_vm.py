@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from machine import CUT_OFF, NEEDS_VMLAB, Ended, check, run_in_vm
 
@@ -11,7 +9,7 @@ pytestmark = NEEDS_VMLAB
 
 
 @pytest.mark.promise("resume.kept")
-def test_power_cut(tmp_path: Path, renew: bool) -> None:
+def test_power_cut(tmp_path, renew):
     first = run_in_vm("guest_cut.py", "small", "nvme", "scsi", disks=tmp_path)
     check("cut", Ended(first.code - CUT_OFF, first.out, first.err), renew=False)
     second = run_in_vm("guest_resume.py", "nvme", "small", "scsi", disks=tmp_path)

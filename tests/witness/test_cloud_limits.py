@@ -30,9 +30,7 @@ BUCKETS = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", BUCKETS)
 @needs_idle_cpu(50)
-def test_limit_burst_and_refill_are_found(
-    name: str, device: Starts, tmp_path: Path
-) -> None:
+def test_limit_burst_and_refill_are_found(name, device, tmp_path):
     throttle, test, limit, size, unit = BUCKETS[name]
     one = device(size="64MiB", throttle=throttle)
     times = {"drain": "12s", "rest": "2s", "again": "8s", "depth": "8"}
@@ -77,7 +75,7 @@ def number(text: str) -> float:
 
 
 @pytest.mark.long
-def test_a_promise_that_is_not_kept_fails(device: Starts, tmp_path: Path) -> None:
+def test_a_promise_that_is_not_kept_fails(device, tmp_path):
     one = device(size="64MiB", throttle={"iops": "400 iops", "burst_ios": 800})
     values = ("rest=1s", "again=4s", "promised_iops=1000iops", "drain=6s")
     sets = [word for value in values for word in ("--set", value)]
@@ -116,7 +114,7 @@ def throttled_by_kernel(device: Path) -> Iterator[list[str]]:
 @pytest.mark.long
 @NEEDS_CGROUPS
 @needs_idle_cpu(50)
-def test_the_kernels_own_throttle_is_found(tmp_path: Path) -> None:
+def test_the_kernels_own_throttle_is_found(tmp_path):
     """It gives no burst: what was not used of a tenth of a second is lost."""
     disk = sparse(tmp_path / "disk", 64 << 20)
     with (
@@ -149,9 +147,7 @@ WARNED = {"closed": ("", True), "below the limit": (", rate 300 iops", False)}
 @pytest.mark.long
 @pytest.mark.parametrize("name", WARNED)
 @needs_idle_cpu(50)
-def test_other_plans_are_warned_of_a_burst_that_ran_out(
-    name: str, device: Starts, tmp_path: Path
-) -> None:
+def test_other_plans_are_warned_of_a_burst_that_ran_out(name, device, tmp_path):
     rate, warned = WARNED[name]
     one = device(size="64MiB", latency=[{"value": "1ms"}], throttle=SLOW_BUCKET)
     done = ioplan(

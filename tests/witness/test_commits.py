@@ -105,8 +105,8 @@ def check(
 @pytest.mark.parametrize("name", short_first(CASES, SHORT))
 @pytest.mark.promise("figures.commit")
 def test_flushes_and_commits_took_as_long_as_the_device_saw(
-    name: str, device: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, device, tmp_path, monkeypatch
+):
     case = CASES[name]
     if case.blocking:
         monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))

@@ -62,9 +62,7 @@ def cut(
 
 @pytest.mark.long
 @pytest.mark.promise("durability.not_accused")
-def test_a_drive_that_keeps_its_promise_is_not_accused(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_a_drive_that_keeps_its_promise_is_not_accused(device, tmp_path):
     done = cut(device(cache={"mode": "volatile"}), tmp_path)
     assert done.code == 0, done.err
     first, after, second, _ = done.records
@@ -79,7 +77,7 @@ def test_a_drive_that_keeps_its_promise_is_not_accused(
 
 
 @pytest.mark.long
-def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) -> None:
+def test_the_same_plan_draws_the_same_moments(device, tmp_path):
     """On a busy machine a cut may be late."""
     one, text = device(cache={"mode": "volatile"}), PLAN.replace("300ms", "4s")
     done = [cut(one, tmp_path, text) for _ in range(2)]
@@ -90,9 +88,7 @@ def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) ->
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["volatile", "write-through"])
-def test_what_was_discarded_may_come_back(
-    mode: str, device: Starts, tmp_path: Path
-) -> None:
+def test_what_was_discarded_may_come_back(mode, device, tmp_path):
     """With a stamp of this recording, and a generation that says nothing any more."""
     text = PLAN.replace("0/100,", "0/100, trim 20%,")
     done = cut(device(cache={"mode": mode}), tmp_path, text)
@@ -124,9 +120,7 @@ FAULTS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_cut_that_goes_wrong_has_a_clear_end(
-    name: str, device: Starts, tmp_path: Path
-) -> None:
+def test_a_cut_that_goes_wrong_has_a_clear_end(name, device, tmp_path):
     control, says = FAULTS[name]
     one = device(cache={"mode": "volatile"})
     text = SHORT if "off" in control else PLAN
@@ -141,9 +135,7 @@ def test_a_cut_that_goes_wrong_has_a_clear_end(
 
 @pytest.mark.long
 @pytest.mark.promise("durability.same_drive")
-def test_what_comes_back_smaller_is_another_device(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_what_comes_back_smaller_is_another_device(device, tmp_path):
     one = device(cache={"mode": "volatile"})
     script = tmp_path / "small.toml"
     script.write_text('size = "2MiB"\n')
@@ -156,9 +148,7 @@ def test_what_comes_back_smaller_is_another_device(
 
 @pytest.mark.long
 @pytest.mark.promise("durability.same_drive")
-def test_another_drive_in_its_place_is_not_written_to(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_another_drive_in_its_place_is_not_written_to(device, tmp_path):
     """The lab file names a link, as in /dev/disk/by-path; another drive is there now."""
     one, other = (device(cache={"mode": "volatile"}) for _ in range(2))
     link = tmp_path / "link"
@@ -177,7 +167,7 @@ def test_another_drive_in_its_place_is_not_written_to(
 
 
 @pytest.fixture
-def untouched(device: Starts) -> Iterator[Device]:
+def untouched(device) -> Iterator[Device]:
     """A device to which nothing is written."""
     one = device()
     yield one
@@ -187,9 +177,7 @@ def untouched(device: Starts) -> Iterator[Device]:
 
 
 @pytest.mark.promise("durability.refused")
-def test_without_consent_or_commands_nothing_begins(
-    untouched: Device, tmp_path: Path
-) -> None:
+def test_without_consent_or_commands_nothing_begins(untouched, tmp_path):
     lab, plan = lab_of(untouched, tmp_path), plan_file(tmp_path, PLAN)
     words = ("run", plan, "--lab", lab, "--target", "toy")
     refuse("--overwrite", *words)
@@ -198,7 +186,7 @@ def test_without_consent_or_commands_nothing_begins(
 
 
 @pytest.mark.promise("durability.refused")
-def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path: Path) -> None:
+def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path):
     plan, scratch = plan_file(tmp_path, PLAN), tmp_path / "scratch"
     create, says = ("--target", scratch, "--create", "16MiB"), "cuts the power of its"
     for words, said in (
@@ -211,9 +199,7 @@ def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path: Path) 
         assert not scratch.exists()
 
 
-def test_an_error_before_the_cut_is_none_of_the_cut(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_an_error_before_the_cut_is_none_of_the_cut(device, tmp_path):
     """It is told with the interval in which the power is cut as well."""
     fault = {"direction": "write", "error": "EIO", "nth": 20}
     one = device(cache={"mode": "volatile"}, fault=[fault])
@@ -238,9 +224,7 @@ test "Dies" {
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("mode", ["volatile", "write-through"])
-def test_what_a_dead_drive_refuses_is_not_rolled_back(
-    mode: str, device: Starts, tmp_path: Path
-) -> None:
+def test_what_a_dead_drive_refuses_is_not_rolled_back(mode, device, tmp_path):
     """Only what it has acknowledged can be: at most what a flush each 16 writes lacks."""
     done = cut(device(cache={"mode": mode}), tmp_path, ROLLED)
     assert done.code == 0, done.err
@@ -263,9 +247,7 @@ with open(sys.argv[1], "r+b", buffering=0) as disk:
 """
 
 
-def test_a_flipped_bit_of_a_durable_block_breaks_the_promise(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_a_flipped_bit_of_a_durable_block_breaks_the_promise(device, tmp_path):
     one = device(cache={"mode": "write-through"})
     flip = shlex.join([sys.executable, "-c", FLIP, str(one.disk)])
     text = PLAN.replace("flush every 16", "fua").replace("lost_flushed", "lost_fua")

@@ -13,7 +13,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ def refused(do: Callable[[], Any]) -> str:
     return errno.errorcode[error.value.errno]
 
 
-def test_each_io_is_logged_as_it_was(device: Starts) -> None:
+def test_each_io_is_logged_as_it_was(device):
     one, noise = device(), os.urandom(BLOCK)
     with opened(one) as disk:
         before_ns = time.monotonic_ns()
@@ -71,7 +70,7 @@ def test_each_io_is_logged_as_it_was(device: Starts) -> None:
     assert before_ns <= found["arrived_ns"].min() <= found["done_ns"].max() <= after_ns
 
 
-def test_writes_through_a_dsync_file_are_told_from_others(device: Starts) -> None:
+def test_writes_through_a_dsync_file_are_told_from_others(device):
     one = device()
     with opened(one) as plain, opened(one, os.O_DSYNC) as synced:
         os.pwrite(plain, bytes(BLOCK), 0)
@@ -79,7 +78,7 @@ def test_writes_through_a_dsync_file_are_told_from_others(device: Starts) -> Non
     assert entries(one, 1)["fua"].tolist() == [0, 1]
 
 
-def test_latencies_are_those_of_the_first_rule_that_holds(device: Starts) -> None:
+def test_latencies_are_those_of_the_first_rule_that_holds(device):
     one = device(
         latency=[
             {"direction": "write", "value": "20ms"},
@@ -112,7 +111,7 @@ def test_latencies_are_those_of_the_first_rule_that_holds(device: Starts) -> Non
     assert statistics.median(late_ns) < 300_000
 
 
-def test_a_slow_io_delays_no_other(device: Starts) -> None:
+def test_a_slow_io_delays_no_other(device):
     one = device(latency=[{"range": ["0B", "4KiB"], "value": "800ms"}])
     with opened(one) as disk:
         slow = threading.Thread(target=os.pread, args=(disk, BLOCK, 0))
@@ -133,7 +132,7 @@ def one_is_under_way(device: Device, disk: int) -> bool:
     return bool((seen(device)["depth"] > 1).any())
 
 
-def test_the_same_seed_draws_the_same_latencies(device: Starts) -> None:
+def test_the_same_seed_draws_the_same_latencies(device):
     def drawn(seed: int) -> list[int]:
         rule = {"shape": "lognormal", "median": "50us", "sigma": 1.0}
         one = device(seed=seed, latency=[rule])
@@ -149,7 +148,7 @@ def test_the_same_seed_draws_the_same_latencies(device: Starts) -> None:
     assert len(set(first)) > 45
 
 
-def test_errors_come_at_their_number_and_place(device: Starts) -> None:
+def test_errors_come_at_their_number_and_place(device):
     one = device(
         fault=[
             {"direction": "read", "error": "EIO", "nth": 3, "every": 2, "times": 2},
@@ -174,7 +173,7 @@ def errors_of(do: Callable[[], Any]) -> int:
     return 0
 
 
-def test_an_error_without_more_comes_once(device: Starts) -> None:
+def test_an_error_without_more_comes_once(device):
     one = device(fault=[{"error": "EIO"}])
     with opened(one) as disk:
         assert [errors_of(lambda: os.pread(disk, 512, 0)) for _ in range(3)] == [
@@ -184,7 +183,7 @@ def test_an_error_without_more_comes_once(device: Starts) -> None:
         ]
 
 
-def test_short_io_moves_a_part(device: Starts) -> None:
+def test_short_io_moves_a_part(device):
     one = device(fault=[{"short": "512B", "every": 1}])
     with opened(one) as disk:
         assert os.pwrite(disk, b"x" * BLOCK, 0) == 512
@@ -192,14 +191,14 @@ def test_short_io_moves_a_part(device: Starts) -> None:
     assert seen(one)["moved"].tolist() == [512, 512]
 
 
-def test_corrupt_reads_are_wrong_and_the_data_is_not(device: Starts) -> None:
+def test_corrupt_reads_are_wrong_and_the_data_is_not(device):
     one = device(fault=[{"corrupt": True, "nth": 2}])
     with opened(one) as disk:
         got = [os.pread(disk, BLOCK, 0) for _ in range(3)]
     assert got[0] == got[2] == bytes(BLOCK) != got[1]
 
 
-def test_a_lying_size_has_no_data_at_its_end(device: Starts) -> None:
+def test_a_lying_size_has_no_data_at_its_end(device):
     one = device(reported_size="8MiB")
     with opened(one) as disk:
         assert os.fstat(disk).st_size == 8 << 20
@@ -207,7 +206,7 @@ def test_a_lying_size_has_no_data_at_its_end(device: Starts) -> None:
         assert refused(lambda: os.pwrite(disk, bytes(BLOCK), 6 << 20)) == "ENOSPC"
 
 
-def test_read_only_and_vanished_devices(device: Starts) -> None:
+def test_read_only_and_vanished_devices(device):
     one = device(read_only_after="0s")
     with opened(one) as disk:
         assert os.pread(disk, 4, 0) == bytes(4)
@@ -221,7 +220,7 @@ def test_read_only_and_vanished_devices(device: Starts) -> None:
     assert refused(lambda: os.open(gone.disk, os.O_RDONLY)) in ("ENOENT", "ENXIO")
 
 
-def test_a_throttle_lets_a_burst_pass_and_then_its_rate(device: Starts) -> None:
+def test_a_throttle_lets_a_burst_pass_and_then_its_rate(device):
     one = device(throttle={"iops": "100 iops", "burst_ios": 20})
     with opened(one) as disk:
         for _ in range(40):
@@ -232,7 +231,7 @@ def test_a_throttle_lets_a_burst_pass_and_then_its_rate(device: Starts) -> None:
     assert times_ns[39] - times_ns[0] < 600_000_000
 
 
-def test_a_throttle_of_bytes_counts_bytes(device: Starts) -> None:
+def test_a_throttle_of_bytes_counts_bytes(device):
     one = device(throttle={"bandwidth": "1MiB/s", "burst": "1MiB"})
     with opened(one) as disk:
         for _ in range(5):
@@ -241,7 +240,7 @@ def test_a_throttle_of_bytes_counts_bytes(device: Starts) -> None:
     assert waits_ns[:4] == [0, 0, 0, 0] and 200_000_000 < waits_ns[4] <= 250_000_000
 
 
-def test_a_stall_holds_what_arrives_in_it(device: Starts) -> None:
+def test_a_stall_holds_what_arrives_in_it(device):
     one = device(stall=[{"at": "0s", "length": "300ms", "every": "10s"}])
     with opened(one) as disk:
         os.pread(disk, 512, 0)
@@ -258,7 +257,7 @@ def punch(disk: int, offset: int, size: int) -> None:
         raise OSError(ctypes.get_errno(), "fallocate")
 
 
-def test_discards_are_logged_and_read_as_zeros(device: Starts) -> None:
+def test_discards_are_logged_and_read_as_zeros(device):
     one = device()
     with opened(one) as disk:
         os.pwrite(disk, b"x" * 2 * BLOCK, 0)
@@ -281,7 +280,7 @@ CACHES: dict[str, tuple[dict[str, Any], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", CACHES)
-def test_a_cut_takes_what_the_cache_says(kind: str, device: Starts) -> None:
+def test_a_cut_takes_what_the_cache_says(kind, device):
     """Two flushed blocks, one after them, and one with FUA."""
     cache, left = CACHES[kind]
     one = device(cache=cache)
@@ -296,7 +295,7 @@ def test_a_cut_takes_what_the_cache_says(kind: str, device: Starts) -> None:
         assert os.pread(disk, 4 * BLOCK, 0)[::BLOCK] == left
 
 
-def test_a_fua_write_over_a_cached_one_survives(device: Starts) -> None:
+def test_a_fua_write_over_a_cached_one_survives(device):
     one = device(cache={"mode": "volatile"})
     with opened(one) as disk, opened(one, os.O_DSYNC) as synced:
         os.pwrite(disk, b"a" * BLOCK, 0)
@@ -306,7 +305,7 @@ def test_a_fua_write_over_a_cached_one_survives(device: Starts) -> None:
         assert os.pread(disk, BLOCK, 0)[::512] == b"\0b\0\0\0\0\0\0"
 
 
-def test_torn_writes_survive_in_whole_units(device: Starts) -> None:
+def test_torn_writes_survive_in_whole_units(device):
     one = device(cache={"mode": "volatile", "torn": "512B"})
     with opened(one) as disk:
         for place in range(64):
@@ -317,7 +316,7 @@ def test_torn_writes_survive_in_whole_units(device: Starts) -> None:
     assert all(count % 512 == 0 for count in kept) and len(set(kept)) > 4
 
 
-def test_reordered_writes_survive_by_chance_and_by_the_seed(device: Starts) -> None:
+def test_reordered_writes_survive_by_chance_and_by_the_seed(device):
     def survivors(seed: int) -> bytes:
         one = device(seed=seed, cache={"mode": "volatile", "reordered": True})
         with opened(one) as disk:
@@ -331,7 +330,7 @@ def test_reordered_writes_survive_by_chance_and_by_the_seed(device: Starts) -> N
     assert first == survivors(3) != survivors(4)
 
 
-def test_data_may_be_kept_in_a_file(device: Starts, tmp_path: Path) -> None:
+def test_data_may_be_kept_in_a_file(device, tmp_path):
     backing = tmp_path / "data.img"
     one = device(backing=str(backing))
     with opened(one) as disk:
@@ -343,9 +342,7 @@ def test_data_may_be_kept_in_a_file(device: Starts, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, (4 << 20) - 512, (4 << 20) + 1])
-def test_a_file_that_is_there_is_not_cut(
-    device: Starts, tmp_path: Path, size: int
-) -> None:
+def test_a_file_that_is_there_is_not_cut(device, tmp_path, size):
     backing = tmp_path / "photos.img"
     backing.write_bytes(b"p" * size)
     with pytest.raises(DeviceError, match="exists, and is no file of 4194304 B"):
@@ -353,7 +350,7 @@ def test_a_file_that_is_there_is_not_cut(
     assert backing.read_bytes() == b"p" * size
 
 
-def test_only_a_log_is_replaced(device: Starts, tmp_path: Path) -> None:
+def test_only_a_log_is_replaced(device, tmp_path):
     precious = tmp_path / "device0.iolog"
     precious.write_text("a year of work")
     with pytest.raises(DeviceError, match="exists and is no log of a device"):
@@ -361,7 +358,7 @@ def test_only_a_log_is_replaced(device: Starts, tmp_path: Path) -> None:
     assert precious.read_text() == "a year of work"
 
 
-def test_a_signal_ends_it_and_leaves_no_mount(device: Starts) -> None:
+def test_a_signal_ends_it_and_leaves_no_mount(device):
     one = device()
     disk = os.open(one.disk, os.O_RDONLY)
     os.kill(int(server_of(one)), signal.SIGTERM)
@@ -375,9 +372,7 @@ def test_a_signal_ends_it_and_leaves_no_mount(device: Starts) -> None:
         one.tell("cut")
 
 
-def test_a_second_device_in_its_folder_is_refused(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_a_second_device_in_its_folder_is_refused(device, tmp_path):
     one = device()
     script = tmp_path / "script.toml"
     script.write_text("size = '1MiB'")
@@ -388,9 +383,7 @@ def test_a_second_device_in_its_folder_is_refused(
     assert [one.name for one in (tmp_path / "full").iterdir()] == ["file"]
 
 
-def test_the_log_is_shown_and_written_as_parquet(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_the_log_is_shown_and_written_as_parquet(device, tmp_path):
     one = device()
     with opened(one) as disk:
         for place in range(10):
@@ -404,7 +397,7 @@ def test_the_log_is_shown_and_written_as_parquet(
     assert found["kind"] == ["write"] * 10 and found["zero_share"] == [1.0] * 10
 
 
-def test_what_is_no_log_is_said_so(tmp_path: Path) -> None:
+def test_what_is_no_log_is_said_so(tmp_path):
     (tmp_path / "other").write_bytes(b"something else")
     with pytest.raises(DeviceError, match="is no log of a device"):
         read_log(tmp_path / "other")
@@ -436,13 +429,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_each_wrong_key_of_a_script_is_named(text: str, tmp_path: Path) -> None:
+def test_each_wrong_key_of_a_script_is_named(text, tmp_path):
     path = tmp_path / "script.toml"
     path.write_text(text)
     refuse(WRONG[text], "device", "start", path, "-o", tmp_path / "device")
 
 
 @pytest.mark.parametrize("name", ["slow", "throttled"])
-def test_the_examples_are_right(name: str) -> None:
+def test_the_examples_are_right(name):
     text = (ROOT / f"examples/{name}.toml").read_text()
     assert Script.model_validate(tomllib.loads(text)).size == 256 << 20

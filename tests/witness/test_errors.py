@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,7 @@ def run(device: Device, folder: Path, clause: str, length: str = "1s") -> Done:
         (", errors allowed up to 5%", "main may have 5 % and has "),
     ],
 )
-def test_more_errors_than_allowed_fail_the_run(
-    clause: str, says: str, device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_more_errors_than_allowed_fail_the_run(clause, says, device, tmp_path):
     done = run(device(fault=EVERY_TENTH), tmp_path, clause)
     record = done.record
     assert done.code != 0 and record["status"] == "failed"
@@ -43,9 +40,7 @@ def test_more_errors_than_allowed_fail_the_run(
 @pytest.mark.slow
 @pytest.mark.parametrize("clause", ["", " up to 15%", " up to 1_000_000"])
 @pytest.mark.promise("figures.errors_apart")
-def test_allowed_errors_are_counted_by_errno(
-    clause: str, device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_allowed_errors_are_counted_by_errno(clause, device, tmp_path):
     """And their latencies are not those of the reads."""
     slow = [{"shape": "fixed", "value": "2ms"}]
     made = device(fault=EVERY_TENTH, latency=slow)
@@ -61,9 +56,7 @@ def test_allowed_errors_are_counted_by_errno(
 
 
 @pytest.mark.slow
-def test_what_failed_is_issued_again(
-    device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_what_failed_is_issued_again(device, tmp_path):
     """Each attempt arrives at the device; the I/O counts once, and took as long as both."""
     slow = [{"shape": "fixed", "value": "2ms"}]
     made = device(fault=EVERY_TENTH, latency=slow)
@@ -83,9 +76,7 @@ def test_what_failed_is_issued_again(
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("retries", [1, 3])
-def test_what_fails_each_time_has_failed(
-    retries: int, device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_what_fails_each_time_has_failed(retries, device, tmp_path):
     made = device(fault=[{"error": "EIO", "range": ["0B", "1MiB"], "every": 1}])
     done = run(made, tmp_path, f", errors allowed, retry {retries}")
     record = done.record
@@ -99,9 +90,7 @@ def test_what_fails_each_time_has_failed(
 @pytest.mark.parametrize(
     "clause", [", qd 4, rate 500 iops", ", qd 4, pause 1ms", ", qd 2 each, threads 2"]
 )
-def test_a_repeated_io_leaves_the_rest_as_it_was(
-    clause: str, mode: str, device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_repeated_io_leaves_the_rest_as_it_was(clause, mode, device, tmp_path):
     """No arrival, pause or I/O of a limit is lost by it, in either mode."""
     made = device(fault=EVERY_TENTH)
     plan = f'test "A" {{ run random 4KiB 100/0{clause}, retry 3 for 4MiB }}'
@@ -122,9 +111,7 @@ WAITS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
-def test_an_io_is_waited_for_as_long_as_the_plan_says(
-    name: str, device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_an_io_is_waited_for_as_long_as_the_plan_says(name, device, tmp_path):
     """30 s unless it says so; a run that was waited for has the whole wait in its gap."""
     clause, stall_s, waited = WAITS[name]
     made = device()
@@ -150,9 +137,7 @@ test "One cell" {
 
 
 @pytest.mark.slow
-def test_a_repeat_that_failed_leaves_its_cell_undecided(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
-) -> None:
+def test_a_repeat_that_failed_leaves_its_cell_undecided(device, tmp_path, store_path):
     """Also to `compare`; what is judged after a resume takes the place of that."""
     slow = [{"shape": "fixed", "value": "1ms"}]
     # The guard's own reads come one by one.

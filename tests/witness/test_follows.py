@@ -69,9 +69,7 @@ def too_early(one: Device) -> tuple[int, int]:
 
 @pytest.mark.parametrize("log", ["fua", "flush every 4", "qd 4, flush every 8"])
 @pytest.mark.long
-def test_no_write_arrives_before_its_entry_is_durable(
-    log: str, device: Starts, tmp_path: Path
-) -> None:
+def test_no_write_arrives_before_its_entry_is_durable(log, device, tmp_path):
     one = device(**SLOW_LOG)
     (record,) = run(tmp_path, one, wal(log))
     assert record["status"] == "ok", record["message"]
@@ -80,7 +78,7 @@ def test_no_write_arrives_before_its_entry_is_durable(
 
 
 @pytest.mark.long
-def test_without_the_word_the_writes_are_early(device: Starts, tmp_path: Path) -> None:
+def test_without_the_word_the_writes_are_early(device, tmp_path):
     one = device(**SLOW_LOG)
     run(tmp_path, one, wal("fua", ""))
     early, of = too_early(one)
@@ -106,9 +104,7 @@ IGNORES = {"mode": "volatile", "fua_ignored": True, "reordered": True}
     [(LYING, "flush every 4", "lost_flushed"), (IGNORES, "fua", "lost_fua")],
 )
 @pytest.mark.long
-def test_a_log_that_is_lost_was_overtaken(
-    cache: dict[str, Any], log: str, lost: str, device: Starts, tmp_path: Path
-) -> None:
+def test_a_log_that_is_lost_was_overtaken(cache, log, lost, device, tmp_path):
     found = after_cut(tmp_path, device(cache=cache), log)
     assert 0 < found["overtaken"] <= found["reordered"] <= found[lost], found
     assert (
@@ -128,8 +124,8 @@ def test_a_log_that_is_lost_was_overtaken(
 )
 @pytest.mark.long
 def test_who_keeps_the_order_is_not_accused_of_breaking_it(
-    cache: dict[str, Any], log: str, data: str, device: Starts, tmp_path: Path
-) -> None:
+    cache, log, data, device, tmp_path
+):
     found = after_cut(tmp_path, device(cache=cache), log, data)
     assert found["overtaken"] == 0, found
     assert (found["lost_flushed"] + found["lost_fua"] > 0) is (cache["mode"] == "lying")

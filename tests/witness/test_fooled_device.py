@@ -71,18 +71,14 @@ def on_device(one: Device, folder: Path, text: str, *more: str | Path) -> Claim:
 
 @pytest.mark.parametrize("way", short_first(WAYS, ("erased", "two regions")))
 @pytest.mark.promise("steady.account")
-def test_nothing_is_called_steady_that_does_not_last(
-    way: str, device: Starts, tmp_path: Path
-) -> None:
+def test_nothing_is_called_steady_that_does_not_last(way, device, tmp_path):
     claim = on_device(started(device), tmp_path, WAYS[way])
     print(f"| {way} | device | {claim.claim} | {claim.mean:.4g} | {SUSTAINED} |")
     assert not claim.is_steady or claim.mean <= 1.1 * SUSTAINED
     assert claim.is_steady or way not in ("erased", "erased, and two passes")
 
 
-def test_a_steady_device_is_not_refused_nor_in_a_later_session(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_a_steady_device_is_not_refused_nor_in_a_later_session(device, tmp_path):
     one = started(device)
     text = f"{FILLED} write random 4KiB, qd 4, 2 passes }}\n"
     text += f'test "T" {{ after p {WRITE}{UNTIL % 8}'
@@ -96,8 +92,8 @@ def test_a_steady_device_is_not_refused_nor_in_a_later_session(
 @pytest.mark.parametrize("share", [1, 0, 0.01], ids=["all", "nothing", "a little"])
 @pytest.mark.promise("steady.unknown")
 def test_what_another_program_writes_between_sessions_ends_what_is_known(
-    share: float, device: Starts, tmp_path: Path
-) -> None:
+    share, device, tmp_path
+):
     """After a rest the device is as fast as erased, for more than a pass."""
     throttle = {"iops": "2_000 iops", "burst_ios": 12_000}
     one = device(size="16MiB", throttle=throttle)
@@ -121,9 +117,7 @@ def test_what_another_program_writes_between_sessions_ends_what_is_known(
     assert re.search("written in known history|overwritten at random", claim.claim)
 
 
-def test_a_pause_gives_back_what_flows_in_meanwhile(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_a_pause_gives_back_what_flows_in_meanwhile(device, tmp_path):
     """Writes may burst by 8,000 I/Os, and 2,000 more come back each second."""
     one = device(size="64MiB", throttle={"iops": "2_000 iops", "burst_ios": 8_000})
     run = "run random 4KiB 0/100, qd 4 for 3s as"
@@ -135,7 +129,7 @@ def test_a_pause_gives_back_what_flows_in_meanwhile(
     assert 1 <= float(found[2]) / (2_000 * 4096 / 1e6) <= 2  # more flow in in the burst
 
 
-def test_a_resumed_session_claims_no_more(device: Starts, tmp_path: Path) -> None:
+def test_a_resumed_session_claims_no_more(device, tmp_path):
     one, store = started(device), tmp_path / "store"
     plan = plan_file(tmp_path, HEAD + WAYS["erased"])
     interrupted(plan, *call_on(one, store), store=store)

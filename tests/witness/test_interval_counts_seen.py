@@ -8,9 +8,8 @@ done in it, and each latency is the device's, and what lies between the two.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from without_io_uring import engine_without_io_uring
 from ioplan.results.measure import CountsBuilder, IntervalCounts, Slice
 from ioplan.results.store import Store
 from ioplan_testing import calmly
-from ioplan_witness import Device, Entries, seen
+from ioplan_witness import Entries, seen
 
 NEAR_NS = 15_000_000
 """What FUSE adds to an I/O, but for a few: measured up to 3 ms, and less than 0.4 for 97 of
@@ -136,12 +135,8 @@ SHORT = ("two streams", "blocking calls", "trims")
 @pytest.mark.machine
 @pytest.mark.parametrize("name", short_first(CASES, SHORT))
 def test_intervals_have_what_the_device_did_in_them(
-    name: str,
-    device: Callable[..., Device],
-    tmp_path: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    name, device, tmp_path, store_path, monkeypatch
+):
     case, plan = CASES[name], plan_file(tmp_path, plan_of(CASES[name]))
     if case.blocking:
         monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
@@ -168,9 +163,7 @@ def test_intervals_have_what_the_device_did_in_them(
 @pytest.mark.machine
 @pytest.mark.parametrize("name", ["mix", "two streams", "flushes"])
 @pytest.mark.long
-def test_fio_counts_each_io_in_one_interval(
-    name: str, device: Callable[..., Device], tmp_path: Path, store_path: Path
-) -> None:
+def test_fio_counts_each_io_in_one_interval(name, device, tmp_path, store_path):
     """Which of them, fio's documents do not tell to the millisecond; commits it has
     none."""
     case, one = CASES[name], device(**DEVICE)
@@ -213,9 +206,7 @@ SECONDS_PLAN = """test "Seconds" {
 @pytest.mark.slow
 @pytest.mark.machine
 @pytest.mark.long
-def test_one_bad_second_is_told(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
-) -> None:
+def test_one_bad_second_is_told(device, tmp_path, store_path):
     """The median of the run hides it."""
     place = [f"{SLOW.start * BLOCK}B", f"{SLOW.stop * BLOCK}B"]
     # a bucket of the histogram is 0.8 % wide, and counts as its middle

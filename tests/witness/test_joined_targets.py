@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +32,7 @@ def run_on(folder: Path, devices: dict[str, Device], plan: str) -> Done:
 
 
 @pytest.mark.long
-def test_devices_see_the_shared_rate_in_turn(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
-) -> None:
+def test_devices_see_the_shared_rate_in_turn(device, tmp_path, store_path):
     devices = {name: device() for name in ("one", "two", "three")}
     before = [len(read_log(one.log)) for one in devices.values()]
     done = run_on(tmp_path, devices, PLAN)
@@ -56,9 +53,7 @@ def test_devices_see_the_shared_rate_in_turn(
     assert rate == pytest.approx(RATE, rel=0.01)
 
 
-def test_failed_ios_are_those_of_their_target(
-    device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_failed_ios_are_those_of_their_target(device, tmp_path):
     fails = device(fault=[{"error": "EIO", "every": 10, "nth": 10}])
     devices = {"sound": device(), "fails": fails}
     rate = "rate 300 iops over all, qd 8 over all"
@@ -77,9 +72,7 @@ def test_failed_ios_are_those_of_their_target(
 
 
 @pytest.mark.long
-def test_a_slow_target_takes_the_shared_depth(
-    device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_slow_target_takes_the_shared_depth(device, tmp_path):
     """As in a stripe: in a closed loop all go at the pace of the slowest."""
     slow = device(latency=[{"shape": "fixed", "value": "20ms"}])
     devices = {"fast": device(), "slow": slow}
@@ -101,9 +94,7 @@ def test_a_slow_target_takes_the_shared_depth(
 
 @pytest.mark.long
 @needs_idle_cpu(50)
-def test_a_gap_is_that_of_the_target_that_stalls(
-    device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_gap_is_that_of_the_target_that_stalls(device, tmp_path):
     """Of the stream as a whole there is none: the other target goes on."""
     devices = {"stalls": device(), "steady": device()}
     stall = Stall(devices["stalls"], 0.5)

@@ -66,7 +66,7 @@ def run(
 
 
 @pytest.mark.long
-def test_events_are_marked_with_their_moments_and_output(tmp_path: Path) -> None:
+def test_events_are_marked_with_their_moments_and_output(tmp_path):
     log = tmp_path / "log"
     down = shell(f"echo going down; echo down >>{log}; sleep 0.2")
     up = shell(f"echo up >>{log}")
@@ -91,8 +91,8 @@ def list_records(folder: Path) -> list[Any]:
 
 @pytest.mark.long
 def test_a_moment_counts_from_the_first_io_and_is_marked_from_the_measured_part(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     clauses = ', warmup 500ms, event "early" at 200ms, event "late" at 1s..1200ms'
     done = run(tmp_path, clauses, early=["true"], late=["true"])
     early, late = done.record["events"]
@@ -103,9 +103,7 @@ def test_a_moment_counts_from_the_first_io_and_is_marked_from_the_measured_part(
 @pytest.mark.long
 @pytest.mark.parametrize("gap_s", [0.5, 2, 10])
 @needs_idle_cpu(50)
-def test_a_gap_is_reported_as_long_as_it_was(
-    gap_s: float, device: Starts, tmp_path: Path
-) -> None:
+def test_a_gap_is_reported_as_long_as_it_was(gap_s, device, tmp_path):
     """Each stream of two threads waits for the server, and nothing else ends it."""
     one = device()
     pid = server_of(one)
@@ -147,7 +145,7 @@ def exported(store: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.long
-def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
+def test_failed_ios_end_no_gap(device, tmp_path):
     """The device answers all the time, but with errors."""
     one = device()
     command = [sys.executable, "-m", "ioplan.cli", "device"]
@@ -180,7 +178,7 @@ FAILS = {
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", FAILS)
-def test_a_run_whose_event_fails_has_failed(name: str, tmp_path: Path) -> None:
+def test_a_run_whose_event_fails_has_failed(name, tmp_path):
     command, says, code = FAILS[name]
     done = run(tmp_path, DOWN_UP, path_down=command, path_up=["true"])
     record = done.record
@@ -194,9 +192,7 @@ def test_a_run_whose_event_fails_has_failed(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("events.given_back")
-def test_what_was_taken_away_is_given_back_when_the_run_fails(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_what_was_taken_away_is_given_back_when_the_run_fails(device, tmp_path):
     """The device fails all I/O from the first event on, and the run ends with it."""
     one, given = device(), tmp_path / "given"
     command = [sys.executable, "-m", "ioplan.cli", "device"]
@@ -215,7 +211,7 @@ def test_what_was_taken_away_is_given_back_when_the_run_fails(
 
 
 @pytest.mark.promise("events.refused")
-def test_without_the_labs_entry_nothing_begins(tmp_path: Path) -> None:
+def test_without_the_labs_entry_nothing_begins(tmp_path):
     done = run(tmp_path, DOWN_UP, path_down=["true"])
     assert done.code == 2
     assert "plan.ioplan:3:" in done.err
@@ -224,7 +220,7 @@ def test_without_the_labs_entry_nothing_begins(tmp_path: Path) -> None:
     assert not (tmp_path / "scratch").exists()
 
 
-def test_events_need_the_consent_of_a_purge(device: Starts, tmp_path: Path) -> None:
+def test_events_need_the_consent_of_a_purge(device, tmp_path):
     """A plan that only reads writes nothing, but its events may do anything."""
     one, noted = device(), tmp_path / "noted"
     events = {"path_down": ["touch", str(noted)], "path_up": ["true"]}
@@ -233,16 +229,14 @@ def test_events_need_the_consent_of_a_purge(device: Starts, tmp_path: Path) -> N
     assert not noted.exists()
 
 
-def test_a_simulated_drive_refuses_events(tmp_path: Path) -> None:
+def test_a_simulated_drive_refuses_events(tmp_path):
     sim = ("--backend", "sim", "--create", "64MiB")
     done = run(tmp_path, DOWN_UP, *sim, path_down=["true"], path_up=["true"])
     assert done.code == 2 and "cannot act on a simulated drive" in done.err
 
 
 @pytest.mark.parametrize("backend", ["sim", "io_uring"])
-def test_what_measures_no_gap_says_so_before_the_run(
-    backend: str, tmp_path: Path
-) -> None:
+def test_what_measures_no_gap_says_so_before_the_run(backend, tmp_path):
     plan = 'test "T" { run random 4KiB 100/0 for 300ms expect gap < 10s }'
     target = ("--target", tmp_path / "scratch") if backend == "io_uring" else ()
     words = ("--backend", backend, "--create", "16MiB", *target, "--json")
@@ -253,7 +247,7 @@ def test_what_measures_no_gap_says_so_before_the_run(
     assert verdict["outcome"] == ("undecided" if backend == "sim" else "held")
 
 
-def test_another_host_is_reached_as_the_lab_says(tmp_path: Path) -> None:
+def test_another_host_is_reached_as_the_lab_says(tmp_path):
     """`reach` runs the words after it: here by a program that notes them."""
     there = {"command": ["multipath", "-f", "a b"], "host": "h1"}
     lab = lab_of(tmp_path, down=there)
@@ -289,9 +283,7 @@ SOUGHT = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SOUGHT)
-def test_a_seek_asks_for_what_an_event_costs(
-    name: str, device: Starts, tmp_path: Path
-) -> None:
+def test_a_seek_asks_for_what_an_event_costs(name, device, tmp_path):
     """Each of its runs has the events, and goes on until they were made."""
     condition, says, code = SOUGHT[name]
     one = device()

@@ -169,7 +169,7 @@ def said_of(kit: Kit, case: str, folder: Path) -> str:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", LIES)
-def test_a_lie_is_found_by_its_clause(name: str, tmp_path: Path) -> None:
+def test_a_lie_is_found_by_its_clause(name, tmp_path):
     """A busy host does few I/Os, which tell little: then the run is a longer one."""
     lie, said = LIES[name], []
     kit = Kit(LyingBackend(lie))
@@ -182,6 +182,6 @@ def test_a_lie_is_found_by_its_clause(name: str, tmp_path: Path) -> None:
     raise AssertionError(said)
 
 
-def test_the_kit_says_why_it_leaves_out(tmp_path: Path) -> None:
+def test_the_kit_says_why_it_leaves_out(tmp_path):
     with pytest.raises(pytest.skip.Exception, match="its I/O is simulated"):
         Kit(find("sim"))._has_a_device(tmp_path)

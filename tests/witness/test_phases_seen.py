@@ -8,8 +8,6 @@ the I/Os are those of the phase.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +21,7 @@ from without_io_uring import engine_without_io_uring
 from ioplan.results.measure import Histogram
 from ioplan.results.store import Store
 from ioplan.workload import Phase
-from ioplan_witness import Device, seen
+from ioplan_witness import seen
 
 MS = 10**6
 LAG_NS = 25 * MS
@@ -144,12 +142,8 @@ def check_whole(
 @pytest.mark.promise("figures.phases")
 @needs_idle_cpu(50)
 def test_a_phase_has_what_was_to_start_in_it(
-    name: str,
-    device: Callable[..., Device],
-    tmp_path: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    name, device, tmp_path, store_path, monkeypatch
+):
     case, one = CASES[name], device(size="64MiB", latency=LATENCIES)
     if case.blocking:
         monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))

@@ -24,7 +24,7 @@ test "Log" { run sequential 16KiB 0/100, sync every 8 for 5s }
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 @pytest.mark.usefixtures("can_mount")
-def test_each_clause_is_compared(tmp_path: Path, backend: str) -> None:
+def test_each_clause_is_compared(tmp_path, backend):
     """The ends of a matrix, in a second each; what was seen is believed."""
     plan = plan_file(tmp_path, PLAN)
     done = ioplan("witness", plan, "--backend", backend, "--json")
@@ -47,9 +47,7 @@ exec {engine} "$@" < <(sed -u '1s/"qd": *1,/"qd":8,/')
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("can_mount")
-def test_what_differs_is_an_exit_code_and_not_believed_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_differs_is_an_exit_code_and_not_believed_any_more(tmp_path, monkeypatch):
     """An engine is asked for one depth, and takes another."""
     plan = plan_file(tmp_path, 'test "One" { run random 4KiB 100/0, qd 1 for 1s }')
     keep(tmp_path, plan, "random", "mix", "size", "qd")
@@ -63,7 +61,7 @@ def test_what_differs_is_an_exit_code_and_not_believed_any_more(
     assert exact_lines(plan) == ["exact by declaration: One"]
 
 
-def test_what_is_simulated_cannot_be_seen(tmp_path: Path) -> None:
+def test_what_is_simulated_cannot_be_seen(tmp_path):
     plan = plan_file(tmp_path, PLAN)
     refuse("simulates its I/O", "witness", plan, "--backend", "sim")
     assert exact_lines(plan, "sim") == []
@@ -99,9 +97,7 @@ BELIEVED: dict[str, tuple[tuple[str, ...], dict[str, Any], bool]] = {
 
 
 @pytest.mark.parametrize("name", BELIEVED)
-def test_all_words_must_have_been_seen_of_these_programs(
-    name: str, tmp_path: Path
-) -> None:
+def test_all_words_must_have_been_seen_of_these_programs(name, tmp_path):
     """Of pauses a witness sees nothing."""
     mix = PLAN.splitlines()[1]
     think = 'test "Think" { run random 4KiB 70/30, qd 4, pause 10ms for 5s }'
@@ -115,7 +111,7 @@ def test_all_words_must_have_been_seen_of_these_programs(
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_each_clause_is_as_asked() -> None:
+def test_each_clause_is_as_asked():
     """Of the suite of clauses; and the page in the documents has a row for each."""
     done = ioplan("witness", "witness/clauses", "--backend", "io_uring", "--json")
     found = [json.loads(line) for line in done.out.splitlines()]

@@ -92,8 +92,8 @@ SHORT = ("honest, flushed", "lying", "lying, reordered")
 @pytest.mark.parametrize("name", short_first(CACHES, SHORT))
 @pytest.mark.promise("durability.not_accused", "durability.broken")
 def test_a_broken_promise_and_no_other_is_named_and_fails_the_run(
-    name: str, device: Starts, tmp_path: Path
-) -> None:
+    name, device, tmp_path
+):
     told = CACHES[name]
     found = verified(tmp_path, device(cache=told.cache), told.promise)
     assert lost(found) == {*filter(None, [told.lost])}, found
@@ -107,9 +107,7 @@ def test_a_broken_promise_and_no_other_is_named_and_fails_the_run(
 
 @pytest.mark.long
 @pytest.mark.parametrize("cache", [HONEST, REORDERED, TORN], ids=str)
-def test_no_seed_of_a_device_has_it_accused(
-    cache: dict[str, Any], device: Starts, tmp_path: Path
-) -> None:
+def test_no_seed_of_a_device_has_it_accused(cache, device, tmp_path):
     for seed in range(2, 12):
         one = device(cache=cache, seed=seed)
         found = verified(tmp_path, one, FLUSH, block="16KiB")
@@ -123,15 +121,15 @@ def test_no_seed_of_a_device_has_it_accused(
     ids=str,
 )
 def test_torn_writes_are_counted_with_their_unit_and_no_error(
-    cache: dict[str, Any], unit_bytes: int, device: Starts, tmp_path: Path
-) -> None:
+    cache, unit_bytes, device, tmp_path
+):
     found = verified(tmp_path, device(cache=cache), NEITHER, block="16KiB")
     assert lost(found) == set() and found["status"] == "ok", found
     assert (found["torn_writes"] > 0) is (unit_bytes > 0), found
     assert found["torn_unit_bytes"] == unit_bytes
 
 
-def test_what_survived_can_be_expected(device: Starts, tmp_path: Path) -> None:
+def test_what_survived_can_be_expected(device, tmp_path):
     expects = "expect lost_flushed == 0 expect rolled_back > 0 expect kept == 1"
     reads = READS.replace("1 pass }", f"1 pass {expects} }}")
     one = device(cache=HONEST)
@@ -145,7 +143,7 @@ def test_what_survived_can_be_expected(device: Starts, tmp_path: Path) -> None:
     assert "no block was judged" in ioplan("run", calm, *words).out
 
 
-def test_without_the_journal_nothing_is_accused(device: Starts, tmp_path: Path) -> None:
+def test_without_the_journal_nothing_is_accused(device, tmp_path):
     one = device(cache=LYING)
     write(tmp_path, one, FLUSH)
     shutil.rmtree(tmp_path / "state/ioplan/stamps")

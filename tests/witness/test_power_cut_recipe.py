@@ -39,9 +39,7 @@ def command_of(text: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def toy(
-    tmp_path: Path, can_mount: None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def toy(tmp_path, can_mount, monkeypatch) -> Iterator[None]:
     """The test's folder is the current one; its device is stopped whatever happens."""
     programs = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -60,7 +58,7 @@ def recipe(folder: Path, cache: str, *more: str) -> Done:
 
 
 @pytest.mark.promise("durability.bound")
-def test_a_cache_that_keeps_its_promises_passes(tmp_path: Path) -> None:
+def test_a_cache_that_keeps_its_promises_passes(tmp_path):
     done = recipe(tmp_path, 'mode = "volatile"')
     assert done.code == 0, done.err
     assert "all 10 expectations passed" in done.out
@@ -72,7 +70,7 @@ def test_a_cache_that_keeps_its_promises_passes(tmp_path: Path) -> None:
     assert headlines.count(zero) == 4
 
 
-def test_a_lying_cache_fails_with_what_it_lost(tmp_path: Path) -> None:
+def test_a_lying_cache_fails_with_what_it_lost(tmp_path):
     done = recipe(tmp_path, 'mode = "lying"')
     assert done.code == 3, done.out
     assert "a promise was broken by 1 of 1 power cut" in done.out
@@ -83,9 +81,7 @@ REORDERED = 'mode = "volatile"\nreordered = true'
 
 
 @pytest.mark.parametrize("honest", [True, False])
-def test_what_outlives_its_entry_of_the_log_is_found(
-    honest: bool, tmp_path: Path
-) -> None:
+def test_what_outlives_its_entry_of_the_log_is_found(honest, tmp_path):
     cache = REORDERED if honest else f"{REORDERED}\nfua_ignored = true"
     done = recipe(tmp_path, cache, "--test", "G4*")
     assert done.code == (0 if honest else 3), done.out
@@ -112,7 +108,7 @@ WITHIN_S = 60
 
 
 @pytest.fixture
-def writer(device: Starts, tmp_path: Path) -> Iterator[Callable[[Device], Started]]:
+def writer(device, tmp_path) -> Iterator[Callable[[Device], Started]]:
     """Starts the writes."""
     with ExitStack() as stack:
 
@@ -176,12 +172,8 @@ def resumed(one: Device, folder: Path) -> Done:
 @pytest.mark.parametrize("mode", ["volatile", "lying"])
 @pytest.mark.parametrize("name", DEATHS)
 def test_no_promise_is_lost_with_the_process_that_noted_it(
-    name: str,
-    mode: str,
-    device: Starts,
-    writer: Callable[[Device], Started],
-    tmp_path: Path,
-) -> None:
+    name, mode, device, writer, tmp_path
+):
     one = device(cache={"mode": mode})
     DEATHS[name](writer(one))
     whole = "ended" in name

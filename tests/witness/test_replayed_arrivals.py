@@ -30,7 +30,7 @@ Starts = Callable[..., Device]
 
 
 @pytest.mark.promise("traces.arrives")
-def test_what_arrives_is_the_trace(mode: str, device: Starts, tmp_path: Path) -> None:
+def test_what_arrives_is_the_trace(mode, device, tmp_path):
     """Each I/O once: its kind, its place, its size, and whether it has FUA."""
     trace, made = recorded(tmp_path, mean_gap_ns=MS_NS / 2), device()
     record = record_of(run(made, tmp_path, "run replay web"))
@@ -54,9 +54,7 @@ def test_what_arrives_is_the_trace(mode: str, device: Starts, tmp_path: Path) ->
     ],
 )
 @pytest.mark.promise("traces.arrives")
-def test_what_arrives_is_the_trace_in_its_order(
-    clauses: str, done_by: str, device: Starts, tmp_path: Path
-) -> None:
+def test_what_arrives_is_the_trace_in_its_order(clauses, done_by, device, tmp_path):
     """All of it, reads and flushes too: one stretch of the device's log is the trace.
 
     One I/O is outstanding, in the end because each was complete in the recording before
@@ -89,7 +87,7 @@ def every(ios: Any, fua: str) -> list[tuple[int, ...]]:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
-def test_a_region_has_all_of_it(how: str, device: Starts, tmp_path: Path) -> None:
+def test_a_region_has_all_of_it(how, device, tmp_path):
     """A trace of 1 MiB in the second half of 4 MiB; or more of one, in 1 MiB of it."""
     trace, made, base = recorded(tmp_path, mean_gap_ns=MS_NS / 2), device(), 2 << 20
     step = f"run replay web, region 50%..100%, offsets {how}"
@@ -114,9 +112,7 @@ def test_a_region_has_all_of_it(how: str, device: Starts, tmp_path: Path) -> Non
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("how", ["wrapped", "scaled"])
-def test_a_trace_that_is_larger_has_a_place(
-    how: str, device: Starts, tmp_path: Path
-) -> None:
+def test_a_trace_that_is_larger_has_a_place(how, device, tmp_path):
     """By 64 GiB, on a device of 4 MiB: 1009 places for I/Os of 64 KiB at most."""
     trace = recorded(tmp_path, mean_gap_ns=MS_NS / 2)
     trace["offset"] = np.arange(len(trace)) * (64 << 30) // len(trace) // 4096 * 4096
@@ -138,9 +134,7 @@ def test_a_trace_that_is_larger_has_a_place(
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("speed", [4, 1])
 @pytest.mark.promise("traces.latency")
-def test_it_arrives_when_it_was_recorded(
-    speed: int, device: Starts, tmp_path: Path
-) -> None:
+def test_it_arrives_when_it_was_recorded(speed, device, tmp_path):
     """A busy machine makes I/Os late, and the engine says of how many: all through the
     run some are on time, which at a speed that is 2 % off they would not be."""
     trace, made = recorded(tmp_path, mean_gap_ns=2 * MS_NS * speed), device()
@@ -174,9 +168,7 @@ def lateness_ns(
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("qd", [8, 256])
 @pytest.mark.promise("traces.latency")
-def test_what_a_stall_delays_counts_from_its_recorded_time(
-    qd: int, device: Starts, tmp_path: Path
-) -> None:
+def test_what_a_stall_delays_counts_from_its_recorded_time(qd, device, tmp_path):
     """One I/O each 2 ms for 2 s, and a device that stalls for 1 s: half of them wait,
     from 1 s down to none, whatever the queue depth. Beyond the queue depth they arrive
     late, as a busy machine makes some of the others; the device knows how late."""
@@ -228,9 +220,7 @@ def waited_for(trace: Ios, number: int) -> Any:
 
 @pytest.mark.parametrize("speed", [1, 4])
 @pytest.mark.usefixtures("mode")
-def test_each_begins_when_what_had_completed_before_it_has(
-    speed: int, device: Starts, tmp_path: Path
-) -> None:
+def test_each_begins_when_what_had_completed_before_it_has(speed, device, tmp_path):
     """On a device that is slower than the recorded one: every I/O, to the nanosecond."""
     trace = written(tmp_path)
     made = device(latency=[{"direction": "write", "value": "9ms"}])

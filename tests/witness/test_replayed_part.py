@@ -48,8 +48,8 @@ def as_reads(trace: Ios) -> Ios:
 )
 @pytest.mark.promise("traces.nothing_changes")
 def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
-    mode: str, clause: str, meant: Callable[[Ios], Ios], device: Starts, tmp_path: Path
-) -> None:
+    mode, clause, meant, device, tmp_path
+):
     wanted = meant(recorded(tmp_path, mean_gap_ns=MS_NS / 4))
     made = device()
     record = record_of(run(made, tmp_path, f"run replay web, {clause}"))
@@ -64,9 +64,7 @@ def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("qd", [1, 8])
-def test_as_fast_as_possible_keeps_the_order_and_the_depth(
-    qd: int, device: Starts, tmp_path: Path
-) -> None:
+def test_as_fast_as_possible_keeps_the_order_and_the_depth(qd, device, tmp_path):
     """By a device that takes 1 ms for each write: one after the other, or eight."""
     trace = recorded(tmp_path, ios=300, mean_gap_ns=20 * MS_NS, kinds=(0, 1, 0, 0))
     trace_s = int(trace["time_ns"][-1]) / 1e9
@@ -111,9 +109,7 @@ test "A" { after written run replay web, only reads }
 """
 
 
-def test_what_it_reads_or_writes_was_written_before_and_nothing_else(
-    device: Starts, tmp_path: Path
-) -> None:
+def test_what_it_reads_or_writes_was_written_before_and_nothing_else(device, tmp_path):
     trace, made = recorded(tmp_path, mean_gap_ns=MS_NS / 4), device()
     target = ("--target", made.disk, "--overwrite-data", made.disk)
     words = (*target, "--backend", "io_uring", "--json")
@@ -140,7 +136,7 @@ KINDS = (0.55, 0.4, 0.05, 0.0)
 
 
 @NEEDS_FIO
-def test_it_is_refused_with_the_reason(device: Starts, tmp_path: Path) -> None:
+def test_it_is_refused_with_the_reason(device, tmp_path):
     recorded(tmp_path, kinds=KINDS)
     done = run(device(), tmp_path, "run replay web", "fio")
     assert done.code == 2
@@ -158,8 +154,8 @@ def test_it_is_refused_with_the_reason(device: Starts, tmp_path: Path) -> None:
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("engine", ["libaio", "psync"])
 def test_what_is_allowed_arrives_and_its_faults_are_in_the_record(
-    engine: str, device: Starts, tmp_path: Path
-) -> None:
+    engine, device, tmp_path
+):
     """Lateness by the device's own times of arrival; all I/Os counted, FUA told."""
     trace = recorded(tmp_path, kinds=KINDS)
     made = device()
@@ -200,9 +196,7 @@ def test_what_is_allowed_arrives_and_its_faults_are_in_the_record(
         ("replay web as fast as possible", lambda t: t),
     ],
 )
-def test_what_is_said_of_a_replay_is_done(
-    clause: str, meant: Callable[..., np.ndarray], device: Starts, tmp_path: Path
-) -> None:
+def test_what_is_said_of_a_replay_is_done(clause, meant, device, tmp_path):
     wanted = meant(recorded(tmp_path, kinds=KINDS))
     made = device()
     words = ("--allow", "replay", "--option", "engine=libaio")
@@ -272,9 +266,7 @@ def issued(device: Device) -> Ios:
 
 
 @pytest.mark.long
-def test_a_models_run_has_the_load_of_its_trace(
-    device: Callable[..., Device], tmp_path: Path
-) -> None:
+def test_a_models_run_has_the_load_of_its_trace(device, tmp_path):
     asked, plan = (
         modelled(tmp_path / "web.iotrace", drawn()),
         tmp_path / "web.ioplan",
