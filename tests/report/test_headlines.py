@@ -28,7 +28,7 @@ from sessions import put
 from ioplan.cli import plan_of
 from ioplan.language import parse_metric
 from ioplan.records import BackendFacts, DirectionResult, Found, RunDetail, RunRecord
-from ioplan.results.report import Bars, Headline, by_test, cards
+from ioplan.results.report import Bars, Headline, by_test, cards, contests
 from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
@@ -231,9 +231,18 @@ def test_a_list_of_sessions_has_their_best_figures(tmp_path: Path) -> None:
     assert done.code == 0 and SESSION_ID in done.out and "IOPS" not in done.out
 
 
+def cards_of(
+    tests: Mapping[str, Mapping[str, Sequence[Headline]]],
+    labels: list[str],
+    *links: Any,
+) -> tuple[Bars, ...]:
+    entries = {test: contests(test, by_label) for test, by_label in tests.items()}
+    return cards(entries, labels, *links)
+
+
 def card_of(**headlines: Headline) -> Bars:
     """The card of one headline of several drives."""
-    (card,) = cards({"t": {k: [h] for k, h in headlines.items()}}, [*headlines])
+    (card,) = cards_of({"t": {k: [h] for k, h in headlines.items()}}, [*headlines])
     return card
 
 
@@ -276,7 +285,7 @@ def test_a_card_has_the_drives_that_ran_its_test() -> None:
     tests = {"t": {"A": [headline(1.0)], "B": []}, "u": {"C": [headline(2.0)]}}
     bars = {
         card.title: [(bar.label, bar.text) for bar in card.bars]
-        for card in cards(tests, ["A", "B", "C"])
+        for card in cards_of(tests, ["A", "B", "C"])
     }
     assert bars == {"t, QD 1": [("A", "1.00"), ("B", "–")], "u, QD 1": [("C", "2.00")]}
 
@@ -292,7 +301,7 @@ def test_each_first_headline_comes_before_any_second() -> None:
     tests = {
         name: {"A": [headline(1.0), headline(2.0, where="QD 8")]} for name in ("t", "u")
     }
-    titles = [card.title for card in cards(tests, ["A"], {"u": "test-2"})]
+    titles = [card.title for card in cards_of(tests, ["A"], {"u": "test-2"})]
     assert titles == ["t, QD 1", "u, QD 1", "t, QD 8", "u, QD 8"]
 
 

@@ -27,11 +27,11 @@ from ioplan.records.session import Session
 from ioplan.results.exports.export import export
 from ioplan.results.exports.tabular import WRITERS
 from ioplan.results.report.build import sessions_screen
+from ioplan.results.report.facts import how_measured
 from ioplan.results.report.terminal.cards import print_screen
 from ioplan.results.report.terminal.figures import During, show_figures
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records
-from ioplan.results.report.verdicts import how_measured
 from ioplan.results.share.bundle import is_bundle
 from ioplan.results.share.recorded_plan import recorded_plan
 from ioplan.results.store.overview import SessionFilter

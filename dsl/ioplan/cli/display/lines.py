@@ -20,7 +20,7 @@ from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import RunRecord, Steady, Verdict
 from ioplan.records.session import Session
 from ioplan.results.report import judgements, sentences
-from ioplan.results.report.verdicts import text_kind
+from ioplan.results.report.remarks import text_kind
 from ioplan.runner.execute.observer import SessionObserver
 
 WIDTH = 80

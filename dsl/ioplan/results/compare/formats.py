@@ -23,8 +23,7 @@ from ioplan.results.compare.comparison import Comparison
 from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.side import side_of
 from ioplan.results.report import writers
-from ioplan.results.report.blocks import Table, Text, Tone
-from ioplan.results.report.documents import Judged
+from ioplan.results.report.blocks import Judged, Table, Text, Tone
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 

@@ -16,16 +16,14 @@ from ioplan.results.history.blocks import (
     sentence,
 )
 from ioplan.results.history.model import History, Level, Series
-from ioplan.results.report.blocks import Chip, Tone
+from ioplan.results.report.blocks import Chip, Facts, Judged, Tone
 from ioplan.results.report.charts.request import NAMES
 from ioplan.results.report.documents import (
     ChartSpec,
     Column,
     Document,
-    Facts,
     FirstScreen,
     Frame,
-    Judged,
     Section,
 )
 from ioplan.results.report.first_screen import MOST_CHIPS
@@ -84,19 +82,11 @@ def _section(number: int, group: Sequence[Series]) -> Section:
     return Section(
         id=f"test-{number}",
         title=f"{first.test}, {first.metric}: {group_text(first)}",
-        plan_text="",
-        points=(),
-        headlines={},
-        judgements=(),
         judged=tuple(line for line in lines if line.outcome != "undecided"),
         remarks=tuple(line for line in lines if line.outcome == "undecided"),
-        preparations=(),
-        headers=(),
         pictures=tuple(map(picture, group)),
         runs=_table(group),
         counted=counted(max(len(series.points) for series in group), "session"),
-        figures_of="",
-        signs=(),
     )
 
 

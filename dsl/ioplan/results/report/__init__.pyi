@@ -16,12 +16,12 @@ from ioplan.results.report.documents import Document as Document
 from ioplan.results.report.documents import Frame as Frame
 from ioplan.results.report.documents import Section as Section
 from ioplan.results.report.first_screen import cards as cards
+from ioplan.results.report.headlines.contests import (
+    comparison_sentence as comparison_sentence,
+)
 from ioplan.results.report.headlines.contests import contests as contests
 from ioplan.results.report.headlines.headline import Headline as Headline
 from ioplan.results.report.headlines.headlines import by_test as by_test
-from ioplan.results.report.headlines.sentence import (
-    comparison_sentence as comparison_sentence,
-)
 from ioplan.results.report.html.page import page as page
 from ioplan.results.report.html.page import worst as worst
 from ioplan.results.report.html.payload import modes as modes

@@ -25,38 +25,28 @@ role="img" aria-label="{name}: {text}">
 """
 
 
-def badge(found: Document) -> str:
+def badge(document: Document) -> str:
     """`ioplan: 12 held`, `ioplan: 1 failed, 11 held, simulated`."""
-    told = (_outcome(found), _simulated(found), *_profiles(found))
-    text = ", ".join(filter(None, told))
+    simulated = [source.simulated for source in document.sources]
+    part = "simulated" if all(simulated) else "partly simulated" * any(simulated)
+    profiles = dict.fromkeys(own.profile for own in document.sources if own.profile)
+    named = (f"profile {profile}" for profile in profiles)
+    text = ", ".join(filter(None, (_outcome(document), part, *named)))
     left, right = _width(NAME), _width(text)
     return BADGE.format(
         **{"name": NAME, "text": escape(text), "room": ROOM_PX // 2},
         **{"left": left, "right": right, "width": left + right, "height": HEIGHT_PX},
-        **{"start": left + ROOM_PX // 2, "color": _color(found)},
+        start=left + ROOM_PX // 2,
+        color=COLORS.get(document.screen.outcome, OTHER),
     )
 
 
-def _outcome(found: Document) -> str:
+def _outcome(document: Document) -> str:
     """The expectations, bad ones first; a good outcome may have a doubt."""
-    judged = [one for section in found.sections for one in section.judgements]
-    counts = dict(sorted(outcomes_of(judged).items(), key=lambda one: one[0] == "held"))
-    doubted = found.screen.outcome == "undecided" and {*counts} <= {"held"}
-    return (outcomes_text(counts) or "measured") + ", in doubt" * doubted
-
-
-def _simulated(found: Document) -> str:
-    virtual = [one.simulated for one in found.sources]
-    return "simulated" if all(virtual) else "partly simulated" if any(virtual) else ""
-
-
-def _profiles(found: Document) -> list[str]:
-    named = dict.fromkeys(one.profile for one in found.sources if one.profile)
-    return [f"profile {one}" for one in named]
-
-
-def _color(found: Document) -> str:
-    return COLORS.get(found.screen.outcome, OTHER)
+    counts = outcomes_of(own for s in document.sections for own in s.judgements)
+    bad_first = dict(sorted(counts.items(), key=lambda pair: pair[0] == "held"))
+    is_doubted = document.screen.outcome == "undecided" and {*bad_first} <= {"held"}
+    return (outcomes_text(bad_first) or "measured") + ", in doubt" * is_doubted
 
 
 def _width(text: str) -> int:

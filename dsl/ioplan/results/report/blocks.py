@@ -8,6 +8,8 @@ from msgspec import Struct
 
 Tone = Literal["plain", "soft", "strong", "good", "bad", "warning"]
 """How a text is set off: by colour and by a sign, never by colour alone."""
+MOST_CARDS = 8
+"""Up to so many sessions each have all their facts beside one another."""
 
 
 class Text(Struct, frozen=True):
@@ -27,6 +29,20 @@ class Chip(Text, frozen=True):
 
     details: tuple[str, ...] = ()
     is_list: bool = False
+
+
+class Judged(Struct, frozen=True):
+    """A line with the outcome that it tells."""
+
+    outcome: str
+    text: str
+
+
+class Facts(Struct, frozen=True):
+    """Name and value pairs under a heading."""
+
+    heading: str
+    pairs: tuple[tuple[str, str], ...]
 
 
 class Table(Struct, frozen=True):

@@ -12,8 +12,8 @@ from ioplan.records.session import Session
 from ioplan.results.report.charts.defaults import absent
 from ioplan.results.report.conformance.conformance import JudgedSession, conformance
 from ioplan.results.report.documents import Document, FirstScreen, Section
+from ioplan.results.report.facts import session_facts
 from ioplan.results.report.first_screen import first_screen
-from ioplan.results.report.header import session_facts
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported, reported
 from ioplan.results.report.section import Most, sections

@@ -10,12 +10,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ioplan.results.report.blocks import Bars, Chip
+from ioplan.results.report.blocks import Bars, Chip, Facts, Judged
 from ioplan.results.report.conformance.conformance import Conformance
+from ioplan.results.report.facts import Source
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import Judgement
 from ioplan.results.report.point import Point
-from ioplan.results.report.source import Source
 
 # The kinds of pictures: each is one entry with what terminal and page ask of it.
 #
@@ -160,20 +160,6 @@ class ChartSpec(Struct, frozen=True):
         return PICTURE_KINDS[self.kind]
 
 
-class Facts(Struct, frozen=True):
-    """Name and value pairs under a heading."""
-
-    heading: str
-    pairs: tuple[tuple[str, str], ...]
-
-
-class Judged(Struct, frozen=True):
-    """A line with the outcome that it tells."""
-
-    outcome: str
-    text: str
-
-
 class Section(Struct, frozen=True):
     """One test, over all sessions of the report.
 
@@ -185,19 +171,19 @@ class Section(Struct, frozen=True):
 
     id: str
     title: str
-    plan_text: str
-    points: tuple[Point, ...]
-    headlines: Mapping[str, tuple[Headline, ...]]
-    judgements: tuple[Judgement, ...]
-    judged: tuple[Judged, ...]
-    remarks: tuple[Judged, ...]
-    preparations: tuple[str, ...]
-    headers: tuple[Facts, ...]
-    pictures: tuple[ChartSpec, ...]
     runs: Frame
-    counted: str
-    figures_of: str
-    signs: tuple[str, ...]
+    counted: str = ""
+    plan_text: str = ""
+    points: tuple[Point, ...] = ()
+    headlines: Mapping[str, tuple[Headline, ...]] = {}
+    judgements: tuple[Judgement, ...] = ()
+    judged: tuple[Judged, ...] = ()
+    remarks: tuple[Judged, ...] = ()
+    preparations: tuple[str, ...] = ()
+    headers: tuple[Facts, ...] = ()
+    pictures: tuple[ChartSpec, ...] = ()
+    figures_of: str = ""
+    signs: tuple[str, ...] = ()
     workload: str = ""
     against: tuple[str, ...] = ()
     """What speaks against its figures, in a line for each session."""
@@ -231,6 +217,8 @@ class FirstScreen(Struct, frozen=True):
     sentence: str = ""
     chips: tuple[Chip, ...] = ()
     cards: tuple[Bars, ...] = ()
+    failures: tuple[str, ...] = ()
+    """Remarks on what failed that no chip has."""
 
 
 class Document(Struct, frozen=True):

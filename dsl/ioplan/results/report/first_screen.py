@@ -25,18 +25,20 @@ from ioplan.results.report.blocks import Bar, Bars, Chip, Tone
 from ioplan.results.report.charts.defaults import ABSENT, is_measured
 from ioplan.results.report.charts.request import metric_name
 from ioplan.results.report.documents import Drive, FirstScreen, Outcome, Section
-from ioplan.results.report.headlines.contests import ByLabel, Contest, contests
-from ioplan.results.report.headlines.doubts import caveat_text, shortened
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.sentence import (
+from ioplan.results.report.facts import how_measured
+from ioplan.results.report.headlines.contests import (
+    Contest,
     comparison_sentence,
+    contests,
     expectation_sentence,
     headline_sentence,
 )
+from ioplan.results.report.headlines.doubts import caveat_text, shortened
+from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import OPEN, Judgement, outcomes_of
+from ioplan.results.report.remarks import unsteady_text, warning_lines
 from ioplan.results.report.reported import Reported
 from ioplan.results.report.sentences import found_at
-from ioplan.results.report.verdicts import how_measured, unsteady_text, warning_lines
 
 MOST_CHIPS = 5
 MOST_CARDS, MOST_TALL_CARDS = 9, 6
@@ -62,26 +64,31 @@ class _Screen(Struct, frozen=True, dict=True):
 
     def built(self) -> FirstScreen:
         sources = [part.source for part in self.parts]
-        simulated = [one.simulated for one in sources]
-        ids = {one.title: one.id for one in self.sections}
-        tests = {one.title: one.headlines for one in self.sections}
+        simulated = [source.simulated for source in sources]
+        ids = {section.title: section.id for section in self.sections}
         return FirstScreen(
             title=" and ".join(dict.fromkeys(p.session.plan for p in self.parts)),
             line=self._line(),
             outcome=self._outcome(),
-            badge=caveat_text(simulated, [one.profile for one in sources]),
+            badge=caveat_text(simulated, [source.profile for source in sources]),
             drives=tuple(
                 Drive(part.label, _facts(part), is_simulated and not all(simulated))
                 for part, is_simulated in zip(self.parts, simulated, strict=True)
             ),
             sentence=self.sentence,
             chips=tuple(self._chips())[:MOST_CHIPS],
-            cards=cards(tests, self.labels, ids),
+            cards=cards(self.contests, self.labels, ids),
+            failures=() if self.failed else tuple(self._failures()),
         )
 
     @cached_property
     def labels(self) -> list[str]:
         return [part.label for part in self.parts]
+
+    @cached_property
+    def contests(self) -> dict[str, list[Contest]]:
+        """Those of each test."""
+        return {own.title: contests(own.title, own.headlines) for own in self.sections}
 
     @cached_property
     def records(self) -> list[RunRecord]:
@@ -118,11 +125,10 @@ class _Screen(Struct, frozen=True, dict=True):
         if failed := expectation_sentence(self.judged):
             return failed
         if len(self.parts) > 1:
-            every = (contests(one.title, one.headlines) for one in self.sections)
-            return comparison_sentence([*chain.from_iterable(every)], self.labels)
-        return headline_sentence(
-            {one.title: [*chain(*one.headlines.values())] for one in self.sections}
-        )
+            every = [*chain.from_iterable(self.contests.values())]
+            return comparison_sentence(every, self.labels)
+        own = {s.title: [*chain(*s.headlines.values())] for s in self.sections}
+        return headline_sentence(own)
 
     @property
     def is_ended(self) -> bool:
@@ -137,7 +143,7 @@ class _Screen(Struct, frozen=True, dict=True):
         """`held` stands only where all was measured, prepared, and steady as asked."""
         if self.outcomes["failed"] or self.failed:
             return "failed"
-        if not self.is_sound or any(self.outcomes[one] for one in OPEN):
+        if not self.is_sound or any(self.outcomes[outcome] for outcome in OPEN):
             return "undecided"
         return "held" if self.outcomes else "none"
 
@@ -186,9 +192,9 @@ class _Screen(Struct, frozen=True, dict=True):
         is_list: bool = False,
     ) -> Chip:
         """A chip that leads to the test of a run; several sessions have no details."""
-        tests = (one.id for one in self.sections if one.title == run.asked.test)
+        links = (own.id for own in self.sections if own.title == run.asked.test)
         known = tuple(details) if len(self.parts) == 1 else ()
-        return Chip(text, tone, next(tests, ""), known, is_list)
+        return Chip(text, tone, next(links, ""), known, is_list)
 
     def _failures(self) -> Iterator[str]:
         remarks = (remark for section in self.sections for remark in section.remarks)
@@ -215,10 +221,8 @@ class _Screen(Struct, frozen=True, dict=True):
 
     def _judged_link(self, outcome: str) -> str:
         """The first section where an expectation has this outcome."""
-        for section in self.sections:
-            if any(one.outcome == outcome for one in section.judgements):
-                return section.id
-        return ""
+        links = (s.id for s in self.sections if outcomes_of(s.judgements)[outcome])
+        return next(links, "")
 
     def _states(self) -> Iterator[Chip]:
         last = len(last_assessed(self.records))
@@ -228,35 +232,32 @@ class _Screen(Struct, frozen=True, dict=True):
         if others := settled(self.records):
             text = f"only settled in {len(others)} of {last} cases"
             yield self._of_run(text, "warning", others[0])
-        states = Counter(
-            (point.runs[-1].state.doubt, section.id)
-            for section in self.sections
-            for point in section.points
-            if point.runs and point.runs[-1].state and point.runs[-1].state.doubt
-        )
-        if states:
-            ((doubt, link), _) = states.most_common(1)[0]
+        measured = ((p, s.id) for s in self.sections for p in s.points if p.runs)
+        states = ((point.runs[-1].state, link) for point, link in measured)
+        doubts = Counter((s.doubt, link) for s, link in states if s and s.doubt)
+        for (doubt, link), _ in doubts.most_common(1):
             yield Chip(f"state of the drive: {doubt}", "warning", link)
 
     def _slowdowns(self) -> Iterator[Chip]:
         """Drives whose rate fell within a run that is a headline."""
-        slow: dict[str, str] = {}
-        for section in self.sections:
-            for label, headlines in section.headlines.items():
-                if any(one.burst for one in headlines):
-                    slow.setdefault(label, section.id)
-        if slow:
+        links = [
+            (label, section.id)
+            for section in self.sections
+            for label, own in section.headlines.items()
+            if any(headline.burst for headline in own)
+        ]
+        if links:
+            slow = [*dict.fromkeys(label for label, _ in links)]
             verb = "slow" if len(slow) > 1 else "slows"
-            link = next(iter(slow.values()))
-            yield Chip(f"{_names([*slow])} {verb} down", "warning", link)
+            yield Chip(f"{_names(slow)} {verb} down", "warning", links[0][1])
 
     def _warned(self) -> Iterator[Chip]:
-        warned = [one for one in self.records if one.warnings or one.substitutions]
+        warned = [run for run in self.records if run.warnings or run.substitutions]
         if warned:
             text = f"warnings in {counted(len(warned), 'run')}"
             details = warning_lines(self.records)
             yield self._of_run(text, "warning", warned[0], details, is_list=True)
-        hosts = {w for one in self.records for w in one.host.get("warnings", ())}
+        hosts = {w for run in self.records for w in run.host.get("warnings", ())}
         if hosts:
             yield Chip(f"the host distorts: {min(hosts)}", "warning")
 
@@ -265,32 +266,25 @@ def _facts(part: Reported) -> str:
     """`375 GB, firmware E201`."""
     target = part.records[0].target if part.records else {}
     capacity, firmware = target.get("capacity_bytes"), part.source.firmware
-    texts = (
-        bytes_text(capacity) if capacity else "",
-        f"firmware {firmware}" if firmware else "",
-    )
-    return ", ".join(filter(None, texts))
+    size = bytes_text(capacity) if capacity else ""
+    return ", ".join(filter(None, (size, f"firmware {firmware}" * bool(firmware))))
 
 
 # Headlines as cards of bars.
 
 
 def cards(
-    tests: Mapping[str, ByLabel],
+    tests: Mapping[str, Sequence[Contest]],
     labels: Sequence[str],
     links: Mapping[str, str] | None = None,
 ) -> tuple[Bars, ...]:
-    """A card for each headline, the first of each test before the second of any.
-
-    `tests` has all sessions that have the test, also those without a headline.
-    """
-    columns = []
-    for test, by_label in tests.items():
-        with_test = [label for label in labels if label in by_label]
-        link = (links or {}).get(test, "")
-        columns.append([_card(c, with_test, link) for c in contests(test, by_label)])
-    found = [card for row in zip_longest(*columns) for card in row if card is not None]
-    return tuple(card for card in found if len(labels) == 1 or _has_value(card))
+    """A card for each headline, the first of each test before the second of any."""
+    columns = [
+        [_card(contest, labels, (links or {}).get(test, "")) for contest in entries]
+        for test, entries in tests.items()
+    ]
+    every = (card for row in zip_longest(*columns) for card in row if card is not None)
+    return tuple(card for card in every if len(labels) == 1 or _has_value(card))
 
 
 def _has_value(card: Bars) -> bool:
@@ -298,16 +292,19 @@ def _has_value(card: Bars) -> bool:
 
 
 def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
-    ranked = contest.ranked
-    others = [label for label in labels if label not in ranked]
-    is_ranked = not any(one.is_shortened for one in contest.headlines.values())
-    order = [*ranked, *others] if is_ranked else labels
-    best = _best(contest) if is_ranked and len(labels) > 1 else ()
+    """The bars of all sessions that have the test, also of those without a headline."""
+    ranked, first = contest.ranked, contest.any
+    entered = [label for label in labels if label in contest.entered]
+    is_ranked = not any(own.is_shortened for own in contest.headlines.values())
+    others = [label for label in entered if label not in ranked]
+    order = [*ranked, *others] if is_ranked else entered
+    best = _best(contest) if is_ranked and len(entered) > 1 else ()
     bars = [_bar(label, contest.headlines.get(label), label in best) for label in order]
-    first = contest.any
+    better = "higher is better" if first.more_is_better else "lower is better"
+    texts = (first.size, first.caption, better if is_ranked else "no ranking")
     return Bars(
-        title=", ".join(filter(None, (contest.test, first.kind, contest.where))),
-        caption=_caption(first, is_ranked),
+        title=contest.title,
+        caption=" · ".join(filter(None, texts)),
         bars=tuple(_folded(bars)),
         unit=first.unit,
         limit=first.limit,
@@ -320,13 +317,12 @@ def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
 def _limit_text(contest: Contest) -> str:
     """`limit 500k: missed by client, disk`."""
     first = contest.any
-    missed = [label for label, one in contest.headlines.items() if one.unmet]
+    missed = [label for label, own in contest.headlines.items() if own.unmet]
     if first.limit is None:
         return ""
+    by = f" by {_names(missed)}" * (len(contest.headlines) > 1)
     text = f"limit {metric_text(first.limit, first.unit)}"
-    if not missed:
-        return text
-    return f"{text}: missed" + f" by {_names(missed)}" * (len(contest.headlines) > 1)
+    return f"{text}: missed{by}" if missed else text
 
 
 def _notes(bars: Sequence[Bar]) -> Iterator[str]:
@@ -348,35 +344,28 @@ def _names(labels: Sequence[str]) -> str:
 
 def _best(contest: Contest) -> list[str]:
     """The firm figure that is better than all others, and what equals it."""
-    ranked = contest.ranked
-    firm = [label for label in ranked if contest.headlines[label].is_firm]
-    if not firm or firm[0] != ranked[0]:
+    ranked = [(contest.headlines[label], label) for label in contest.ranked]
+    firm = [pair for pair in ranked if pair[0].is_firm]
+    if not firm or firm[0] is not ranked[0]:
         return []
-    value = contest.headlines[firm[0]].value
-    return [label for label in firm if contest.headlines[label].value == value]
-
-
-def _caption(headline: Headline, is_ranked: bool) -> str:
-    """`4 KiB · p99 latency · lower is better`."""
-    better = "higher is better" if headline.more_is_better else "lower is better"
-    texts = (headline.size, headline.caption, better if is_ranked else "no ranking")
-    return " · ".join(filter(None, texts))
+    return [label for own, label in firm if own.value == firm[0][0].value]
 
 
 def _bar(label: str, headline: Headline | None, is_best: bool) -> Bar:
     if headline is None:
         return Bar(label, None, "–", is_firm=False)
+    value, low, high = headline.value, None, None
     error = headline.error_percent or 0.0
-    value = headline.value
-    is_visible = value is not None and error > MOST_EXACT_PERCENT
+    if value is not None and error > MOST_EXACT_PERCENT:
+        low, high = value * max(0.0, 1 - error / 100), value * (1 + error / 100)
     return Bar(
         label=label,
         value=value,
         text=headline.value_text,
         is_best=is_best,
         is_firm=headline.is_firm,
-        low=(value or 0.0) * max(0.0, 1 - error / 100) if is_visible else None,
-        high=(value or 0.0) * (1 + error / 100) if is_visible else None,
+        low=low,
+        high=high,
         note=headline.note,
         definition=headline.definition,
     )

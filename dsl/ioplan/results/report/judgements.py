@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -12,9 +13,13 @@ from ioplan.core.units import metric_text, told_apart
 from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
+from ioplan.results.report.blocks import MOST_CARDS, Judged
+from ioplan.results.report.sentences import place_text
 
 OPEN = ("undecided", "no baseline", NOT_MEASURED)
 """Outcomes of expectations that nothing has decided, the gravest first."""
+SHARED = ("held", NOT_MEASURED)
+"""Outcomes that are one line for many sessions."""
 MOST_APART = 3
 """So many cells, or runs, of the same failure each have a line of their own."""
 
@@ -30,7 +35,10 @@ class Judgement(Struct, frozen=True):
     @property
     def distance(self) -> float:
         """How far the figure is from its limit, as a share of the limit."""
-        return _distance(self.verdict) if self.verdict else 0.0
+        verdict = self.verdict
+        if verdict is None or verdict.actual is None or verdict.limit is None:
+            return 0.0
+        return abs(verdict.actual - verdict.limit) / (abs(verdict.limit) or 1.0)
 
 
 def judgements(
@@ -40,22 +48,23 @@ def judgements(
 
     `places` are those of a plan of which not all has run; else it is empty.
     """
-    found, judged = [], set()
-    for record in records:
-        for one in record.verdicts:
-            cell, outcome = record.asked.cell, one.outcome
-            found.append(Judgement(one.expectation, outcome, cell, one))
-            judged.add((place_of(record), one.expectation))
-    for where, run in places.items():
-        for expected in expected_of(run):
-            if (where, expected.text) not in judged:
-                found.append(Judgement(expected.text, NOT_MEASURED, run.cell_text))
-    return found
+    pairs = [(record, verdict) for record in records for verdict in record.verdicts]
+    judged = {(place_of(run), v.expectation) for run, v in pairs} if places else ()
+    missing = (
+        Judgement(expected.text, NOT_MEASURED, run.cell_text)
+        for place, run in places.items()
+        for expected in expected_of(run)
+        if (place, expected.text) not in judged
+    )
+    return [
+        *(Judgement(v.expectation, v.outcome, r.asked.cell, v) for r, v in pairs),
+        *missing,
+    ]
 
 
-def outcomes_of(found: Iterable[Judgement]) -> Counter[str]:
+def outcomes_of(judged: Iterable[Judgement]) -> Counter[str]:
     """How many judgements had which outcome."""
-    return Counter(one.outcome for one in found)
+    return Counter(judgement.outcome for judgement in judged)
 
 
 def outcomes_text(outcomes: Mapping[str, int]) -> str:
@@ -63,49 +72,33 @@ def outcomes_text(outcomes: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
 
 
-def verdict_line(
-    cell: Mapping[str, str], verdict: Verdict, limits: bool = False
-) -> str:
-    """One line on an expectation, with the cell it was judged on."""
-    place = _cell_text(cell)
-    actual = (
-        measured([verdict])
-        if limits or verdict.baseline
-        else told_apart(verdict.actual, verdict.limit, verdict.unit)
-    )
-    why = f" ({verdict.why})" if verdict.why else ""
-    where = f" [{place}]" if place else ""
-    return f"{verdict.outcome}: {verdict.expectation}{where}: {actual}{why}"
+def labelled(lines: Mapping[str, Iterable[Judged]]) -> Iterator[Judged]:
+    """With the labels of sessions, where there are several."""
+    for label, own in lines.items():
+        where = f"{label}: " if len(lines) > 1 else ""
+        yield from (Judged(line.outcome, where + line.text) for line in own)
 
 
-def measured(verdicts: Sequence[Verdict]) -> str:
-    """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
-    unit = verdicts[0].unit
-    actual = sorted({v.actual for v in verdicts if v.actual is not None})
-    limits = {v.limit for v in verdicts if v.limit is not None}
-    limit = next(iter(limits)) if len(limits) == 1 else None
-    shown = (*actual[:1], *actual[-1:])
-    ends = dict.fromkeys(told_apart(value, limit, unit) for value in shown)
-    text = " to ".join(ends) or metric_text(None, unit)
-    baseline = _baseline_text(verdicts)
-    if limit is None or (limits == set(actual) and not baseline):
-        return text + baseline
-    return f"{text}, limit {metric_text(limit, unit)}{baseline}"
+def judged_lines(by_label: Mapping[str, Sequence[Judgement]]) -> Iterator[Judged]:
+    """The expectations of a test in each session.
+
+    What held in many sessions is one line for all of them.
+    """
+    is_many = len(by_label) > MOST_CARDS
+    own = {label: _lines(judged, is_many) for label, judged in by_label.items()}
+    yield from labelled(own)
+    if is_many:
+        every = verdict_lines(chain.from_iterable(by_label.values()), limits=True)
+        yield from (Judged(o, text) for o, text in every if o in SHARED)
 
 
-def _baseline_text(verdicts: Sequence[Verdict]) -> str:
-    """`, baseline 120 k IOPS in session ID`; empty without one."""
-    ids = dict.fromkeys(one.baseline for one in verdicts if one.baseline)
-    if not ids:
-        return ""
-    values = [one.baseline_value for one in verdicts if one.baseline]
-    alone = len(set(values)) == 1
-    figure = f"{metric_text(values[0], verdicts[0].unit)} in " if alone else ""
-    return f", baseline {figure}session {', '.join(ids)}"
+def _lines(judged: Sequence[Judgement], without_shared: bool) -> list[Judged]:
+    lines = verdict_lines(judged, limits=True)
+    return [Judged(o, t) for o, t in lines if not without_shared or o not in SHARED]
 
 
 def verdict_lines(
-    found: Iterable[Judgement], limits: bool = False
+    judged: Iterable[Judgement], limits: bool = False
 ) -> list[tuple[str, str]]:
     """Outcome and line; where it held and where it was not measured is one line.
 
@@ -113,32 +106,89 @@ def verdict_lines(
     With `limits`, each line has the figures and what they were held against.
     """
     by_line: dict[str, list[Judgement]] = {}
-    for one in found:
-        by_line.setdefault(one.expectation, []).append(one)
+    for judgement in judged:
+        by_line.setdefault(judgement.expectation, []).append(judgement)
     lines: list[tuple[str, str]] = []
-    for expectation, judged in by_line.items():
-        lines += _summed(expectation, judged, limits)
-        for outcome in dict.fromkeys(one.outcome for one in judged if one.verdict):
+    for expectation, cells in by_line.items():
+        lines += _met(expectation, cells, limits)
+        for outcome in dict.fromkeys(cell.outcome for cell in cells if cell.verdict):
             if outcome != "held":
-                lines += _unmet(expectation, outcome, judged, limits)
+                texts = _unmet(expectation, outcome, cells, limits)
+                lines += ((outcome, text) for text in texts)
     return lines
 
 
+def _met(
+    expectation: str, cells: Sequence[Judgement], limits: bool
+) -> Iterator[tuple[str, str]]:
+    """The line on the cells where it held, and on those that were not measured."""
+    held = [one.verdict for one in cells if one.verdict and one.outcome == "held"]
+    missing = sum(one.verdict is None for one in cells)
+    of = f" of {counted(len(cells), 'cell')}"
+    where = f" in {len(held) or missing}{of}" if len(cells) > 1 else ""
+    outcome = NOT_MEASURED if missing else "held"
+    if held:
+        where += f", {missing} {NOT_MEASURED}" if missing else ""
+        differ = limits and any(v.actual != v.limit for v in held)
+        differ = differ or any(v.baseline for v in held)
+        figures = f": {_measured(held)}" if differ else ""
+        yield outcome, f"held{where}: {expectation}{figures}{_why(held)}"
+    elif missing:
+        yield outcome, f"{NOT_MEASURED}{where}: {expectation}"
+
+
 def _unmet(
-    expectation: str, outcome: str, judged: Sequence[Judgement], limits: bool
-) -> list[tuple[str, str]]:
+    expectation: str, outcome: str, cells: Sequence[Judgement], limits: bool
+) -> list[str]:
     """A line for each cell, or one for all of them."""
-    found = [(one.cell, one.verdict) for one in judged if one.outcome == outcome]
-    known = [(cell, verdict) for cell, verdict in found if verdict]
-    if len(known) <= MOST_APART:
-        return [(outcome, verdict_line(*one, limits)) for one in known]
-    where = cells_text([cell for cell, _ in known], [one.cell for one in judged])
-    cell, worst = max(known, key=lambda one: _distance(one[1]))
-    why = _why([verdict for _, verdict in known])
-    figures = measured([verdict for _, verdict in known])
-    at = f", worst at {_cell_text(cell)}" if worst.actual is not None else ""
-    in_cells = f"in {len(known)} of {counted(len(judged), 'cell')}{where}"
-    return [(outcome, f"{outcome} {in_cells}: {expectation}: {figures}{at}{why}")]
+    unmet = [one for one in cells if one.outcome == outcome]
+    verdicts = [one.verdict for one in unmet if one.verdict]
+    places = [one.cell for one in unmet]
+    if len(unmet) <= MOST_APART:
+        return [verdict_line(*p, limits) for p in zip(places, verdicts, strict=True)]
+    worst = max(unmet, key=lambda one: one.distance)
+    at = f", worst at {place_text(worst.cell)}"
+    at *= worst.verdict is not None and worst.verdict.actual is not None
+    where = cells_text(places, [one.cell for one in cells])
+    in_cells = f"in {len(unmet)} of {counted(len(cells), 'cell')}{where}"
+    figures = f"{_measured(verdicts)}{at}{_why(verdicts)}"
+    return [f"{outcome} {in_cells}: {expectation}: {figures}"]
+
+
+def verdict_line(
+    cell: Mapping[str, str], verdict: Verdict, limits: bool = False
+) -> str:
+    """One line on an expectation, with the cell it was judged on."""
+    figure = told_apart(verdict.actual, verdict.limit, verdict.unit)
+    if limits or verdict.baseline:
+        figure = _measured([verdict])
+    where = f" [{place_text(cell)}]" if cell else ""
+    return f"{verdict.outcome}: {verdict.expectation}{where}: {figure}{_why([verdict])}"
+
+
+def _measured(verdicts: Sequence[Verdict]) -> str:
+    """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
+    unit = verdicts[0].unit
+    actual = sorted({v.actual for v in verdicts if v.actual is not None})
+    limits = {v.limit for v in verdicts if v.limit is not None}
+    limit = next(iter(limits)) if len(limits) == 1 else None
+    ends = (told_apart(value, limit, unit) for value in (*actual[:1], *actual[-1:]))
+    text = " to ".join(dict.fromkeys(ends)) or metric_text(None, unit)
+    baseline = _baseline_text(verdicts)
+    if limit is not None and (limits != set(actual) or baseline):
+        text += f", limit {metric_text(limit, unit)}"
+    return text + baseline
+
+
+def _baseline_text(verdicts: Sequence[Verdict]) -> str:
+    """`, baseline 120 k IOPS in session ID`; empty without one."""
+    ids = dict.fromkeys(one.baseline for one in verdicts if one.baseline)
+    values = [one.baseline_value for one in verdicts if one.baseline]
+    if not ids:
+        return ""
+    is_same = len({*values}) == 1
+    figure = f"{metric_text(values[0], verdicts[0].unit)} in " if is_same else ""
+    return f", baseline {figure}session {', '.join(ids)}"
 
 
 def _why(verdicts: Sequence[Verdict]) -> str:
@@ -147,57 +197,41 @@ def _why(verdicts: Sequence[Verdict]) -> str:
     return f" ({next(iter(whys))}{', …' if len(whys) > 1 else ''})" if whys else ""
 
 
-def _distance(verdict: Verdict) -> float:
-    """How far from its limit, by its share of that."""
-    if verdict.actual is None or verdict.limit is None:
-        return 0.0
-    return abs(verdict.actual - verdict.limit) / (abs(verdict.limit) or 1.0)
-
-
 def cells_text(
-    found: Sequence[Mapping[str, str]], every: Sequence[Mapping[str, str]]
+    cells: Sequence[Mapping[str, str]], every: Sequence[Mapping[str, str]]
 ) -> str:
     """` [qd=64, 128 read=0%]`: the values of axes that these cells are all those of.
 
     Empty where they are all cells, or where no such values tell them from the others.
     """
-    some, whole = _values(found), _values(every)
-    apart = {axis: values for axis, values in some.items() if values != whole[axis]}
-    matching = [c for c in every if all(c.get(a) in v for a, v in apart.items())]
-    if not apart or len(matching) != len(found):
+    own, common = _values(cells), _values(every)
+    differing = {axis: values for axis, values in own.items() if values != common[axis]}
+    matching = [c for c in every if all(c.get(a) in v for a, v in differing.items())]
+    if not differing or len(matching) != len(cells):
         return ""
-    told = (f"{axis}={', '.join(values)}" for axis, values in apart.items())
-    return f" [{' '.join(told)}]"
+    texts = {axis: ", ".join(values) for axis, values in differing.items()}
+    return f" [{place_text(texts)}]"
 
 
 def _values(cells: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
     """The values of each axis, each once, in their order."""
-    found: dict[str, dict[str, None]] = {}
+    values: dict[str, dict[str, None]] = {}
     for cell in cells:
         for axis, value in cell.items():
-            found.setdefault(axis, {})[value] = None
-    return found
+            values.setdefault(axis, {})[value] = None
+    return values
 
 
-def _cell_text(cell: Mapping[str, str]) -> str:
-    return " ".join(f"{axis}={value}" for axis, value in cell.items())
+BAD_FIRST = ("failed", *OPEN, "warning")
+MOST_LINES = 40
 
 
-def _summed(
-    expectation: str, judged: Sequence[Judgement], limits: bool
-) -> list[tuple[str, str]]:
-    """The line on the cells where it held, and on those that were not measured."""
-    held = [one.verdict for one in judged if one.verdict and one.outcome == "held"]
-    missing = sum(one.verdict is None for one in judged)
-    if not held and not missing:
-        return []
-    cells = counted(len(judged), "cell")
-    where = f" in {len(held) or missing} of {cells}" if len(judged) > 1 else ""
-    if not held:
-        return [(NOT_MEASURED, f"{NOT_MEASURED}{where}: {expectation}")]
-    where += f", {missing} {NOT_MEASURED}" if missing else ""
-    differ = limits and any(v.actual != v.limit for v in held)
-    differ = differ or any(v.baseline for v in held)
-    figures = f": {measured(held)}" if differ else ""
-    outcome = NOT_MEASURED if missing else "held"
-    return [(outcome, f"held{where}: {expectation}{figures}{_why(held)}")]
+def first_lines_of(lines: Sequence[Judged], what: str) -> tuple[Judged, ...]:
+    """What is bad first, so that nothing bad is cut off unseen."""
+    if len(lines) <= MOST_LINES:
+        return tuple(lines)
+    ranks = {outcome: rank for rank, outcome in enumerate(BAD_FIRST)}
+    lines = sorted(lines, key=lambda line: ranks.get(line.outcome, len(ranks)))
+    left = lines[MOST_LINES:]
+    more = Judged(left[0].outcome, f"and {len(left)} more {what}: ioplan show")
+    return (*lines[:MOST_LINES], more)

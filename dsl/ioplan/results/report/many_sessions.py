@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ioplan.results.report.documents import Column, Facts, Frame
-
-MOST_CARDS = 8
-"""Up to so many sessions each have all their facts beside one another."""
+from ioplan.results.report.blocks import MOST_CARDS, Facts
+from ioplan.results.report.documents import Column, Frame
 
 
 class ManySessions(Struct, frozen=True):
@@ -23,21 +21,19 @@ def many_sessions(sessions: Sequence[Facts]) -> ManySessions | None:
     """None where each session can have a card of its own."""
     if len(sessions) <= MOST_CARDS:
         return None
-    found = [dict(one.pairs) for one in sessions]
-    names = list(dict.fromkeys(name for pairs in found for name in pairs))
-    differ = [n for n in names if len({pairs.get(n, "") for pairs in found}) > 1]
-    same = tuple((n, found[0][n]) for n in names if n not in differ)
+    facts = {one.heading: dict(one.pairs) for one in sessions}
+    names = dict.fromkeys(name for pairs in facts.values() for name in pairs)
+    values = {n: [pairs.get(n, "") for pairs in facts.values()] for n in names}
+    same = tuple((n, own[0]) for n, own in values.items() if len({*own}) == 1)
+    differ = {n: own for n, own in values.items() if len({*own}) > 1}
     columns = [Column("label", "session")]
     columns += [Column(f"f{at}", name) for at, name in enumerate(differ)]
-    rows = [
-        (one.heading, *(pairs.get(name, "") for name in differ))
-        for one, pairs in zip(sessions, found, strict=True)
-    ]
+    rows = [*zip(facts, *differ.values(), strict=True)]
     shared = Facts(f"What all {len(sessions)} sessions share", same)
     return ManySessions(shared, Frame(tuple(columns), rows))
 
 
 def first_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """As many lines as sessions have cards; of the others the number."""
-    rest = len(lines) - MOST_CARDS
-    return (*lines[:MOST_CARDS], f"and {rest} more") if rest > 0 else tuple(lines)
+    left = len(lines) - MOST_CARDS
+    return (*lines[:MOST_CARDS], f"and {left} more") if left > 0 else tuple(lines)

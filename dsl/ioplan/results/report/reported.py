@@ -12,9 +12,9 @@ from ioplan.planner.places import Place, not_measured, places_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.results.report.facts import Source, labels, source
 from ioplan.results.report.headlines.doubts import Doubts, doubts
 from ioplan.results.report.judgements import Judgement, judgements
-from ioplan.results.report.source import Source, labels, source
 
 
 class Reported(Struct, frozen=True, dict=True):
@@ -61,8 +61,8 @@ class Reported(Struct, frozen=True, dict=True):
 
     def of(self, test: str, *kinds: str) -> list[RunRecord]:
         """The records of a test: its runs, or what prepared it."""
-        found = (r for r in self.records if r.asked.test == test)
-        return [r for r in found if r.asked.kind in kinds]
+        own = (record for record in self.records if record.asked.test == test)
+        return [record for record in own if record.asked.kind in kinds]
 
 
 def reported(
@@ -71,26 +71,14 @@ def reported(
     plans: Mapping[str, CheckedPlan | None],
 ) -> list[Reported]:
     """Sessions with their records; `plans` has the plan of each that is still one."""
-    targets = [found[0].target if found else {} for found in records]
-    places, parts = _Places(), []
-    for session, label, found in zip(
-        sessions, labels(sessions, targets), records, strict=True
-    ):
-        plan = plans.get(session.id)
-        parts.append(Reported(session, label, found, plan, places.of(session, plan)))
+    targets = [own[0].target if own else {} for own in records]
+    names = labels(sessions, targets)
+    places: dict[int, dict[Place, Run]] = {}  # of a plan that many sessions ran, once
+    parts = []
+    for session, label, own in zip(sessions, names, records, strict=True):
+        plan, unfinished = plans.get(session.id), {}
+        if plan and session.status != "ok":
+            unfinished = places.get(id(plan)) or places_of(plan)
+            places[id(plan)] = unfinished
+        parts.append(Reported(session, label, own, plan, unfinished))
     return parts
-
-
-class _Places:
-    """The places of plans; those of a plan that many sessions ran are found once."""
-
-    def __init__(self) -> None:
-        self.found: dict[int, dict[Place, Run]] = {}
-
-    def of(self, session: Session, plan: CheckedPlan | None) -> dict[Place, Run]:
-        """Nothing where all has run, or where nobody knows what there was to run."""
-        if session.status == "ok" or plan is None:
-            return {}
-        if id(plan) not in self.found:
-            self.found[id(plan)] = places_of(plan)
-        return self.found[id(plan)]

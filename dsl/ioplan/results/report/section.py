@@ -17,7 +17,7 @@ from ioplan.language.replayed import questions
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
-from ioplan.results.report.burst_credits import credits
+from ioplan.results.report.blocks import MOST_CARDS, Facts
 from ioplan.results.report.charts.charts import pictures
 from ioplan.results.report.charts.convergence import convergence
 from ioplan.results.report.charts.probes import probe_pictures
@@ -28,27 +28,21 @@ from ioplan.results.report.documents import (
     FAILED,
     STATUS,
     ChartSpec,
-    Facts,
     Frame,
-    Judged,
     Section,
     Value,
 )
-from ioplan.results.report.header import pts_header
-from ioplan.results.report.headlines.doubts import OF_TITLES, SIMULATED, Doubts
+from ioplan.results.report.facts import pts_header, workload
+from ioplan.results.report.headlines.doubts import OF_TITLES, SIMULATED
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines
-from ioplan.results.report.judgements import Judgement
-from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
+from ioplan.results.report.judgements import judged_lines
+from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.point import Point, figures_of, points
-from ioplan.results.report.power_cuts import survived
 from ioplan.results.report.reader import Reader
+from ioplan.results.report.remarks import ByLabel, remarks, text_kind
 from ioplan.results.report.reported import Reported
 from ioplan.results.report.sentences import prepare_line
-from ioplan.results.report.source import workload
-from ioplan.results.report.verdicts import judged_lines, remarks, steadiness, text_kind
-
-ByLabel = Mapping[str, Sequence[RunRecord]]
 
 
 class Most(Struct, frozen=True):
@@ -80,7 +74,8 @@ class _Test(Struct, frozen=True, dict=True):
     most: Most
 
     def section(self, number: int) -> Section:
-        judged = self._judged
+        judged = {part.label: part.judged(self.title) for part in self.parts}
+        both = self.records("run", "prepare")
         return Section(
             id=f"test-{number}",
             title=self.title,
@@ -89,9 +84,9 @@ class _Test(Struct, frozen=True, dict=True):
             points=tuple(self.points),
             headlines=self._headlines(),
             judgements=tuple(chain.from_iterable(judged.values())),
-            judged=judged_lines({label: few for label, few in judged.items() if few}),
-            remarks=tuple(self._remarks()),
-            preparations=_preparations(self.prepared),
+            judged=tuple(judged_lines({k: own for k, own in judged.items() if own})),
+            remarks=tuple(remarks(both, self.missing, self.reader)),
+            preparations=tuple(self._preparations()),
             headers=tuple(self._headers()),
             pictures=tuple(islice(self._pictures(), self.most.pictures)),
             runs=self.table,
@@ -141,15 +136,11 @@ class _Test(Struct, frozen=True, dict=True):
         return run_frame(shown, self.reader, self._doubts)
 
     @cached_property
-    def _judged(self) -> dict[str, list[Judgement]]:
-        return {part.label: part.judged(self.title) for part in self.parts}
-
-    @cached_property
-    def _known_doubts(self) -> dict[str, Doubts]:
-        return {part.label: part.doubts for part in self.parts}
+    def _parts(self) -> dict[str, Reported]:
+        return {part.label: part for part in self.parts}
 
     def _doubts(self, point: Point) -> Iterator[str]:
-        return self._known_doubts[point.dimensions["session"]].of(point)
+        return self._parts[point.dimensions["session"]].doubts.of(point)
 
     def _all_runs(self) -> Iterator[RunRecord]:
         return chain.from_iterable(self.runs.values())
@@ -160,34 +151,28 @@ class _Test(Struct, frozen=True, dict=True):
         for point in self.points:
             by_label.setdefault(point.dimensions["session"], []).append(point)
         return {
-            label: headlines(few, self.reader, self.plan, self._known_doubts[label])
-            for label, few in by_label.items()
+            label: headlines(own, self.reader, self.plan, self._parts[label].doubts)
+            for label, own in by_label.items()
         }
 
     def _pictures(self) -> Iterator[ChartSpec]:
         """What the plan asks for, with the state of the drive; nothing that is empty
         and nobody asked for."""
         notes = tuple(self._state_notes())
-        asked = islice(
-            pictures(self.plan, self.points, self.reader), self.most.pictures
-        )
-        for chart in asked:
+        drawn = pictures(self.plan, self.points, self.reader)
+        for chart in islice(drawn, self.most.pictures):
             if chart.frame.rows or chart.line or chart.notes:
                 yield replace(chart, notes=(*chart.notes, *notes))
         probes = self.records("probe")
         yield from probe_pictures(self.plan, probes, self.runs, self.reader)
         yield from convergence(self.points, _preparation_points(self.prepared))
 
-    def _remarks(self) -> Iterator[Judged]:
-        both = self.records("run", "prepare")
-        for label, runs in self.missing.items():
-            where = f"{label}: " if len(self.missing) > 1 else ""
-            text = f"{where}{NOT_MEASURED}: {counted(len(runs), 'cell')}"
-            yield Judged(NOT_MEASURED, text)
-        yield from survived(both)
-        yield from credits(both, self.reader)
-        yield from steadiness(both)
-        yield from remarks(both)
+    def _preparations(self) -> Sequence[str]:
+        count, lines = len(self.prepared), list[str]()
+        for label, runs in self.prepared.items():
+            where = f"{label}: " if count > 1 else ""
+            lines += (where + prepare_line(run) for run in runs)
+        return first_lines(lines) if count > MOST_CARDS else lines
 
     def _doubt_lines(self) -> Iterator[str]:
         """`client: not steady`; that all is simulated stands in titles."""
@@ -196,8 +181,8 @@ class _Test(Struct, frozen=True, dict=True):
             by_kind = texts.setdefault(point.dimensions["session"], {})
             for text in self._doubts(point):
                 by_kind.setdefault(text_kind(text), text)
-        for label, few in texts.items():
-            if doubts := [text for text in few.values() if text != SIMULATED]:
+        for label, by_kind in texts.items():
+            if doubts := [text for text in by_kind.values() if text != SIMULATED]:
                 where = f"{label}: " if len(self.parts) > 1 else ""
                 yield where + ", ".join(doubts)
 
@@ -240,7 +225,7 @@ class _Test(Struct, frozen=True, dict=True):
     def _figures_of(self) -> str:
         rounds = figures_of(self.points)
         text = f"Figures are of {rounds}: rates are means, latencies of all I/Os"
-        return text if rounds else ""
+        return text * bool(rounds)
 
     def _answers(self) -> list[str]:
         workloads = {run.asked.workload for run in self._all_runs()}
@@ -251,16 +236,6 @@ def _cell(point: Point) -> tuple[tuple[str, str], ...]:
     """A point's axes, without its session and step."""
     names = point.dimensions.items()
     return tuple((n, text) for n, text in names if n not in ("session", "step"))
-
-
-def _preparations(prepared: ByLabel) -> tuple[str, ...]:
-    several = len(prepared) > 1
-    lines = [
-        f"{label}: {prepare_line(record)}" if several else prepare_line(record)
-        for label, records in prepared.items()
-        for record in records
-    ]
-    return first_lines(lines) if len(prepared) > MOST_CARDS else tuple(lines)
 
 
 def _preparation_points(prepared: ByLabel) -> list[Point]:
@@ -283,8 +258,8 @@ def _name(record: RunRecord, number: int) -> str:
 def _least_bound(runs: Iterable[RunRecord]) -> str:
     """The least latency of percentiles of which no more is known; empty without."""
     results = (result for run in runs for result in run.directions.values())
-    latencies = [result.latency for result in results if result.latency]
-    bounds = [p.latency_ns for one in latencies for p in one.percentiles if p.is_bound]
+    latencies = (result.latency for result in results if result.latency)
+    bounds = [p.latency_ns for own in latencies for p in own.percentiles if p.is_bound]
     return latency_text(min(bounds)) if bounds else ""
 
 
@@ -293,15 +268,14 @@ def _signs(frame: Frame, bound: str = "") -> Iterator[str]:
     rows = [row for row in frame.records() if row["iops"]]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
-    if any(_is_doubted(row) for row in rows):
-        yield f"{DOUBTED} not to be relied on: {', '.join(_doubts_in(rows))}"
+    if doubts := list(_doubts_in(rows)):
+        yield f"{DOUBTED} not to be relied on: {', '.join(doubts)}"
     timed = [row for row in rows if row["mean"] is not None]
     if len(timed) < len(rows):
         yield "– of the latency: it was not measured"
     if any(row["p99"] is None or row["p99.9"] is None for row in timed):
-        merged = "; of a target, it is known of single runs" * any(
-            map(_is_merged, rows)
-        )
+        is_merged = any(map(_is_merged, rows))
+        merged = "; of a target, it is known of single runs" * is_merged
         least = f", or it is only known to be at least {bound}" * bool(bound)
         yield f"– fewer than {BEYOND} I/Os lie beyond this percentile{least}{merged}"
 
@@ -311,16 +285,10 @@ def _is_merged(row: Mapping[str, Value]) -> bool:
     return str(row.get("scope", "")).startswith(ON) and row.get("runs", 1) != 1
 
 
-def _is_doubted(row: Mapping[str, Value]) -> bool:
-    return any(text not in OF_TITLES for text in _texts(row))
-
-
 def _doubts_in(rows: Sequence[Mapping[str, Value]]) -> Iterator[str]:
-    texts = (text for row in rows for text in _texts(row))
+    texts = (
+        text for row in rows for text in str(row.get(AGAINST.key) or "").split(", ")
+    )
     counts = Counter(text for text in texts if text not in OF_TITLES)
     for text, count in counts.items():
         yield text if count == len(rows) else f"{text} ({counted(count, 'row')})"
-
-
-def _texts(row: Mapping[str, Value]) -> list[str]:
-    return [text for text in str(row.get(AGAINST.key) or "").split(", ") if text]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ioplan.core.text import counted, printable
 from ioplan.core.units import (
@@ -26,6 +26,13 @@ from ioplan.results.measure.metrics import (
 from ioplan.results.measure.steady_state import WAF
 from ioplan.workload import Stream
 
+
+def place_text(cell: Mapping[str, str], step: str = "") -> str:
+    """A named step and a cell as the plan writes them: `later gap=1s`."""
+    axes = (f"{name}={value}" for name, value in cell.items())
+    return " ".join(filter(None, (step, *axes)))
+
+
 # A probe of a seek, and what was found, each in a few words.
 
 
@@ -42,9 +49,8 @@ def probe_words(record: RunRecord) -> str:
 
 def found_at(record: RunRecord) -> str:
     """What a seek found, with the cell that it was found in."""
-    cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
     text = found_line(record.found) if record.found else ""
-    return f"{cell}: {text}" if cell else text
+    return ": ".join(filter(None, (place_text(record.asked.cell), text)))
 
 
 def found_line(found: Found) -> str:
@@ -105,23 +111,22 @@ def access_text(stream: Stream) -> str:
     return f"{stream.pattern}{share}{order}"
 
 
-def prepare_line(run: RunRecord) -> str:
-    """What a preparation wrote, in what time, and whether it became steady."""
+def written_text(run: RunRecord) -> str:
+    """What a preparation wrote, in what time."""
     stream = run.asked.job.streams[0]
-    size = stream.write_sizes[0].size_bytes
+    size = size_text(stream.write_sizes[0].size_bytes)
     state = run.asked.after.name if run.asked.after else ""
-    text = (
-        f"{state}: {access_text(stream)} {size_text(size)} writes, "
-        f"{bytes_text(run.total.bytes)} "
-        f"in {time_text(run.run_s)}, "
-        f"{bandwidth_text(run.total.bandwidth_bytes_per_s)}"
-    )
+    written = f"{bytes_text(run.total.bytes)} in {time_text(run.run_s)}"
+    return f"{state}: {access_text(stream)} {size} writes, {written}"
+
+
+def prepare_line(run: RunRecord) -> str:
+    """What a preparation wrote, how fast, and whether it became steady."""
+    text = f"{written_text(run)}, {bandwidth_text(run.total.bandwidth_bytes_per_s)}"
     waf = figure(WAF, [Sample(run, NO_DETAIL)]).value
     if waf is not None:
         text += f", WAF {digits(waf)}"
-    if run.steady:
-        text += f", {claim_with_evidence(run.steady)}"
-    return text
+    return f"{text}, {claim_with_evidence(run.steady)}" if run.steady else text
 
 
 def verified_line(run: RunRecord) -> str:

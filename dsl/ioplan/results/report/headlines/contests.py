@@ -1,26 +1,33 @@
-"""One headline of a test on several drives: which is the best, and by how much."""
+"""One headline of a test on several drives: which is the best, and by how much.
+
+The sentence above a report has at most two such facts, by a template for each case.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from math import hypot, log
 
 from msgspec import Struct
 
+from ioplan.core.text import counted
+from ioplan.core.units import digits, metric_text, percent_text, told_apart
+from ioplan.results.report.charts.request import NAMES
 from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.places import axis_name
+from ioplan.results.report.judgements import Judgement
 
-ByLabel = Mapping[str, Sequence[Headline]]
-"""The headlines of a test by the labels of sessions."""
 LEAST_RATIO = 1.02
 """A smaller ratio counts as equal, however small the errors of both figures are."""
 
 
 class Contest(Struct, frozen=True):
-    """One headline of a test, of each session that has it."""
+    """One headline of a test; `entered` are all sessions that have the test."""
 
     test: str
-    key: tuple[str, str, str]
     headlines: Mapping[str, Headline]
+    entered: tuple[str, ...]
 
     @property
     def any(self) -> Headline:
@@ -34,6 +41,11 @@ class Contest(Struct, frozen=True):
         return places.pop() if len(places) == 1 else ""
 
     @property
+    def title(self) -> str:
+        """`Random read, random reads, QD 1`."""
+        return ", ".join(filter(None, (self.test, self.any.kind, self.where)))
+
+    @property
     def ranked(self) -> list[str]:
         """Labels with a value, the best first.
 
@@ -42,9 +54,8 @@ class Contest(Struct, frozen=True):
         """
         prepared = {k: h for k, h in self.headlines.items() if not h.is_shortened}
         drives = {k: h for k, h in prepared.items() if not h.is_simulated} or prepared
-        valued = [label for label, one in drives.items() if one.value is not None]
-        more = self.any.more_is_better
-        return sorted(valued, key=lambda k: drives[k].value or 0.0, reverse=more)
+        values = {k: h.value for k, h in drives.items() if h.value is not None}
+        return sorted(values, key=values.__getitem__, reverse=self.any.more_is_better)
 
     def gain(self, label: str, other: str) -> float | None:
         """How many times better a session's figure is than that of another one.
@@ -52,14 +63,12 @@ class Contest(Struct, frozen=True):
         None where a figure is missing, zero, doubted, open at the end of a search, or
         where the two were chosen from different cells.
         """
-        pair = self.headlines.get(label), self.headlines.get(other)
-        first, second = pair
-        if not first or not second or first.among != second.among:
+        pair = [self.headlines.get(label), self.headlines.get(other)]
+        values = [h.value for h in pair if h and h.is_firm and h.value and not h.bound]
+        if len(values) < 2 or len({h.among for h in pair if h}) > 1:
             return None
-        if not (first.is_firm and second.is_firm and first.known and second.known):
-            return None
-        ratio = first.known / second.known
-        return ratio if first.more_is_better else 1 / ratio
+        ratio = values[0] / values[1]
+        return ratio if self.any.more_is_better else 1 / ratio
 
     def is_equal(self, label: str, other: str) -> bool:
         """Whether two figures differ by less than their errors, or hardly at all."""
@@ -69,21 +78,140 @@ class Contest(Struct, frozen=True):
         return gain is not None and abs(log(gain)) < least
 
 
-def contests(test: str, by_label: ByLabel) -> list[Contest]:
-    """All headlines of a test, in the order of the first session that has them."""
+def contests(test: str, by_label: Mapping[str, Sequence[Headline]]) -> list[Contest]:
+    """All headlines of a test by session, in the order of the first that has them."""
     headlines: dict[tuple[str, str, str], dict[str, Headline]] = {}
-    for label, those_of_label in by_label.items():
-        for headline in those_of_label:
+    for label, own in by_label.items():
+        for headline in own:
             headlines.setdefault(headline.key, {})[label] = headline
-    return [Contest(test, key, by_key) for key, by_key in headlines.items()]
+    entered = tuple(by_label)
+    return [Contest(test, by_key, entered) for by_key in headlines.values()]
 
 
-def leaders(found: Sequence[Contest], labels: Sequence[str]) -> list[str]:
+def leaders(entries: Sequence[Contest], labels: Sequence[str]) -> list[str]:
     """The best two sessions: by most figures, then by their mean place among all."""
     places: dict[str, list[int]] = {label: [] for label in labels}
-    for contest in found:
+    for contest in entries:
         for place, label in enumerate(contest.ranked):
             places[label].append(place)
     valued = [label for label in labels if places[label]]
     valued.sort(key=lambda k: (-len(places[k]), sum(places[k]) / len(places[k])))
     return valued[:2]
+
+
+# The sentence.
+
+MOST_CHARACTERS = 160
+TIMES = 1.95
+"""From this ratio on, "2.0 times" is easier to grasp than a percentage."""
+CLOSE = 1.1
+"""Up to this ratio, two figures are told as being close."""
+LIMIT = re.compile(r"\s*(<=|>=|==|<|>)")
+
+
+def comparison_sentence(entries: Sequence[Contest], labels: Sequence[str]) -> str:
+    """The largest and the smallest difference between the best two drives.
+
+    Only figures that may be relied on count, and no searches. Empty where there are
+    no such figures, or where no template fits in MOST_CHARACTERS.
+    """
+    pair = leaders(entries, labels)
+    if len(pair) < 2:
+        return ""
+    gains = [(one.gain(*pair), one) for one in entries if one.any.goal == ""]
+    known = [(max(gain, 1 / gain), gain, contest) for gain, contest in gains if gain]
+    known.sort(key=lambda entry: entry[0])
+    if not known:
+        return ""
+    (_, small, smallest), (_, large, largest) = known[0], known[-1]
+    first, second = pair
+    if largest.is_equal(*pair):
+        some = f"the {len(known)} headlines that can be compared"
+        which = "every headline" if len(known) == len(entries) else some
+        return _fitting([f"{first} and {second} are equal in {which}"])
+    better, other = pair if large >= 1 else pair[::-1]
+    facts = [_difference(largest, max(large, 1 / large), better, other)]
+    if smallest is not largest:
+        leader = first if small >= 1 else second
+        facts += _closeness(smallest, max(small, 1 / small), leader, better, pair)
+    return _fitting(facts)
+
+
+def _difference(contest: Contest, times: float, better: str, other: str) -> str:
+    """`client reaches 9.0 times the IOPS of disk in Random read, QD 1`."""
+    name, place = contest.any.quantity, contest.title
+    much = f"{digits(times, 2)} times" if times >= TIMES else ""
+    if not contest.any.more_is_better:
+        much = much or percent_text(100 * (1 - 1 / times))
+        return f"{better}'s {name} is {much} lower than {other}'s in {place}"
+    if much:
+        return f"{better} reaches {much} the {name} of {other} in {place}"
+    percent = percent_text(100 * (times - 1))
+    return f"{better} reaches {percent} more {name} than {other} in {place}"
+
+
+def _closeness(
+    contest: Contest, times: float, leader: str, better: str, pair: Sequence[str]
+) -> Iterator[str]:
+    """The smallest difference, where the two are close, or the other one leads."""
+    name, place = contest.any.quantity, contest.title
+    if contest.is_equal(*pair):
+        yield f"equal {name} in {place}"
+    elif times <= CLOSE:
+        yield f"{name} within {percent_text(100 * (times - 1))} in {place}"
+    elif leader != better:
+        yield f"{leader} leads in {place}"
+
+
+def headline_sentence(tests: Mapping[str, Sequence[Headline]]) -> str:
+    """The first headline of the first two tests that have a figure to rely on."""
+    firm = {test: [one for one in own if one.is_firm] for test, own in tests.items()}
+    facts = [f"{test}: {_stated(own[0])}" for test, own in firm.items() if own]
+    return _fitting(facts[:2])
+
+
+def _stated(headline: Headline) -> str:
+    where = f" at {headline.where}" if headline.where else ""
+    if headline.goal:
+        return f"{headline.name} is {headline.figure}{where}"
+    if headline.unit in ("1/s", "B/s"):
+        unit = " IOPS" if headline.unit == "1/s" else ""
+        return f"{headline.figure}{unit}{where}"
+    return f"{headline.quantity} {headline.figure}{where}"
+
+
+def expectation_sentence(judged: Mapping[str, Sequence[Judgement]]) -> str:
+    """`3 of 12 expectations failed: p99 at qd 32 is 4.1 ms, limit 2 ms`.
+
+    It names the expectation that missed its limit by most. Empty where none failed.
+    """
+    every = [(label, one) for label, some in judged.items() for one in some]
+    failed = [pair for pair in every if pair[1].outcome == "failed"]
+    if not failed:
+        return ""
+    label, worst = max(failed, key=lambda pair: pair[1].distance)
+    count = f"{len(failed)} of {counted(len(every), 'expectation')} failed"
+    by = f"on {label}, " if len(judged) > 1 else ""
+    return _fitting([f"{count}: {by}{_missed(worst)}"]) or _fitting([count])
+
+
+def _missed(judgement: Judgement) -> str:
+    verdict = judgement.verdict
+    if not verdict or verdict.actual is None or verdict.limit is None:
+        return judgement.expectation
+    line = judgement.expectation.removeprefix("expect ")
+    metric = LIMIT.split(line, maxsplit=1)[0]
+    cell = ", ".join(f"{axis_name(axis)} {v}" for axis, v in judgement.cell.items())
+    actual = told_apart(verdict.actual, verdict.limit, verdict.unit)
+    at = f" at {cell}" if cell else ""
+    limit = metric_text(verdict.limit, verdict.unit)
+    return f"{NAMES.get(metric, metric)}{at} is {actual}, limit {limit}"
+
+
+def _fitting(facts: Sequence[str]) -> str:
+    """As many of the facts as fit in a sentence, the first one first."""
+    for count in range(len(facts), 0, -1):
+        text = f"{'; '.join(facts[:count])}."
+        if len(text) <= MOST_CHARACTERS:
+            return text
+    return ""

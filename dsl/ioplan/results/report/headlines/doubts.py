@@ -28,11 +28,11 @@ HIDDEN = "noise hides the knee"
 
 
 class Doubts(Struct, frozen=True):
-    """What is known of a session beside the runs of a cell."""
+    """What speaks against the figures of a session beside the runs of a cell."""
 
-    unsteady: frozenset[tuple[str, str]]
+    unsteady: frozenset[tuple[str, str]] = frozenset()
     """Preparations that did not become steady, by test and name."""
-    prepared_from: float
+    prepared_from: float = 0
     """The number of the first run that prepared anything."""
     prepared: tuple[int, ...] = ()
     """The numbers of all of these."""
@@ -71,17 +71,17 @@ class Doubts(Struct, frozen=True):
         return after is not None and (last.asked.test, after.name) in self.unsteady
 
 
-NOTHING_KNOWN = Doubts(frozenset(), 0)
+NO_DOUBTS = Doubts()
 
 
 def doubts(records: Sequence[RunRecord]) -> Doubts:
     """The doubts about the records of a session."""
-    prepared = [one for one in records if one.asked.kind == "prepare"]
-    numbers = tuple(one.seq for one in prepared)
+    prepared = [record for record in records if record.asked.kind == "prepare"]
+    numbers = tuple(record.seq for record in prepared)
     missed = unsteady(prepared)
     names = ((r.asked.test, r.asked.after.name) for r in missed if r.asked.after)
     first = min(numbers, default=float("inf"))
-    if not any(one.seq == 1 for one in records):
+    if not any(record.seq == 1 for record in records):
         first = 0  # a part of a session does not tell what was before it
     return Doubts(frozenset(names), first, numbers)
 
@@ -99,14 +99,13 @@ def _is_busy(run: RunRecord) -> bool:
 
 def caveat_text(simulated: Sequence[bool], profiles: Sequence[str]) -> str:
     """What a title says where no drive was measured, or only a part of the plan was."""
-    found = Counter(f"PROFILE {one}" for one in profiles if one)
-    found["SIMULATED"] = sum(simulated)
-    told = (
+    counts = Counter(f"PROFILE {name}" for name in profiles if name)
+    counts["SIMULATED"] = sum(simulated)
+    return ", ".join(
         word if count == len(simulated) else f"{count} of {len(simulated)} {word}"
-        for word, count in sorted(found.items(), reverse=True)
+        for word, count in sorted(counts.items(), reverse=True)
         if count
     )
-    return ", ".join(told)
 
 
 @cache

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property, partial
+from operator import itemgetter
+from statistics import fmean
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +14,7 @@ from msgspec.structs import replace
 from ioplan.language.metric import RATES, Metric, parse_metric
 from ioplan.records.record import RunRecord, Verdict
 from ioplan.results.measure.metrics import more_is_better
-from ioplan.results.measure.over_time import Burst, OverTime
+from ioplan.results.measure.over_time import FALL, Burst, OverTime
 from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
@@ -32,7 +35,6 @@ from ioplan.results.report.headlines.places import (
     where,
     writes,
 )
-from ioplan.results.report.headlines.regained import Writes, with_pause
 from ioplan.results.report.point import Point, only_trims
 from ioplan.results.report.reader import Reader
 from ioplan.workload import SYNCS
@@ -51,19 +53,8 @@ SYNC_MEANINGS = {
 }
 
 
-class CellFigure(Struct, frozen=True):
-    """The figure of a cell, or why there is none, and how steady it is over time."""
-
-    value: float | None
-    why: str = ""
-    definition: str = ""
-    spread_percent: float | None = None
-    spread: str = ""
-    error_percent: float | None = None
-    burst: Burst | None = None
-    word: str = ""
-    """`steady` of a window that the drive's state can bear, else `settled`."""
-    against: tuple[str, ...] = ()
+Writes = Mapping[int, RunRecord]
+"""The writing runs of a test by their numbers."""
 
 
 class TestFigures(Struct, frozen=True, dict=True):
@@ -76,8 +67,8 @@ class TestFigures(Struct, frozen=True, dict=True):
     points: Sequence[Point]
     reader: Reader
     doubts: Doubts
-    cells: dict[tuple[Metric, int], CellFigure] = {}
-    """By metric and point, as several headlines ask for the same figure."""
+    cells: dict[tuple[Metric, int], Headline] = {}
+    """By metric and point, as several headlines are of the same figure."""
     limits: Mapping[str, Metric] = {}
     """The metrics of the plan's expectations by the texts of these."""
 
@@ -118,36 +109,36 @@ class TestFigures(Struct, frozen=True, dict=True):
         name = f"{word}{self._short_name(metric)}"
         yield self._headline(name, metric, figure, point, points, count)
 
-    def cell(self, metric: Metric, point: Point) -> CellFigure:
-        """The figure of a point: the steady window's, or what the drive sustains."""
+    def cell(self, metric: Metric, point: Point) -> Headline:
+        """The figure of a point: the steady window's, or what the drive sustains.
+
+        Its `word` is `steady` of a window that the drive's state can bear, or
+        `settled`.
+        """
         key = metric, id(point)
         if key not in self.cells:
             self.cells[key] = self._cell(metric, point)
         return self.cells[key]
 
-    def _cell(self, metric: Metric, point: Point) -> CellFigure:
+    def _cell(self, metric: Metric, point: Point) -> Headline:
         if point.failed:
-            return CellFigure(None, point.status)
+            return Headline(None, why=point.status)
         stated = self.reader.stated(metric, point.counted)
-        over = stated.over
+        over, steady, value = stated.over, stated.steady, stated.figure.value
         against = (*self.doubts.of(point), *([BURST] * self._is_before_fall(point)))
-        if stated.figure.value is None:
-            return CellFigure(None, stated.figure.why, against=against)
+        if value is None:
+            return Headline(None, why=stated.figure.why, against=against)
         if stated.changed or (over and over.last_fall):
             against = (*against, CHANGED)
-        figure = CellFigure(
-            stated.figure.value, definition=stated.definition, against=against
-        )
+        figure = Headline(value, definition=stated.definition, against=against)
         if over is None or metric.stream or metric.name not in RATES:
             return figure
         burst = self._burst(metric, point, over)
         figure = replace(figure, error_percent=over.error_percent, burst=burst)
-        if stated.steady:
-            word = "settled" if stated.steady.limits else "steady"
-            spread_percent = stated.steady.range_percent
-            return replace(
-                figure, spread="range", spread_percent=spread_percent, word=word
-            )
+        if steady:
+            word = "settled" if steady.limits else "steady"
+            percent = steady.range_percent
+            return replace(figure, spread="range", spread_percent=percent, word=word)
         if over.spread_percent is None or is_reached(point):
             return figure
         return replace(figure, spread="±", spread_percent=over.spread_percent)
@@ -203,7 +194,7 @@ class TestFigures(Struct, frozen=True, dict=True):
         value, over, point = min(lowest, key=lambda row: row[0])
         text = f"the lowest {self._short_name(metric)} of {len(over.values)} intervals"
         against = tuple(self.doubts.of(point))
-        figure = CellFigure(value, definition=text, against=against)
+        figure = Headline(value, definition=text, against=against)
         yield self._headline(f"{WORST} {over.interval}", metric, figure, point, points)
 
     def search(self) -> Headline:
@@ -211,19 +202,13 @@ class TestFigures(Struct, frozen=True, dict=True):
         points = [point for point in self.points if point.runs and point.runs[-1].found]
         result = points[0].runs[-1].found
         assert result
-        choose = max if result.goal == "lowest" else min
         metric = Metric(name=result.axis, sought=result.kind)
         values = [(self.cell(metric, point).value, point) for point in points]
         valued = [(value, point) for value, point in values if value is not None]
-        if not valued:
-            return replace(self.search_in(points[0]), why=result.nothing)
-        return self.search_in(choose(valued, key=lambda pair: pair[0])[1])
-
-    def search_in(self, point: Point) -> Headline:
-        """The result of the search in one cell; the name has the condition."""
-        result = point.runs[-1].found
+        choose = max if result.goal == "lowest" else min
+        point = choose(valued, key=itemgetter(0))[1] if valued else points[0]
+        why, result = result.nothing, point.runs[-1].found
         assert result
-        metric = Metric(name=result.axis, sought=result.kind)
         _, _, condition = result.seek.partition(" where ")
         name = f"{result.goal} {axis_name(result.axis)}"
         name += f" where {condition}" if condition else ""
@@ -234,6 +219,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             where=cell_text(point, self.points),
             bound=result.beyond,
             goal=result.goal,
+            why=headline.why if valued else why,
             more_is_better=result.goal == "highest",
         )
 
@@ -241,33 +227,27 @@ class TestFigures(Struct, frozen=True, dict=True):
         self,
         name: str,
         metric: Metric,
-        figure: CellFigure,
+        figure: Headline,
         point: Point,
         among: Sequence[Point],
         count: str = "",
     ) -> Headline:
         verdicts = self._verdicts(name, metric, point)
         unmet = any(verdict.outcome == "failed" for verdict in verdicts)
-        return Headline(
+        return replace(
+            figure,
             name=f"{figure.word} {name}".strip(),
             metric=str(metric),
-            value=figure.value,
             unit=unit_of(metric),
             kind=self._kind(point),
             where=where(point, self.points) if point.runs else _cell(point),
             cell=dict(place(point)),
             among=frozenset(map(place, among)),
             definition=(figure.definition or _meaning(metric)) + count,
-            spread_percent=figure.spread_percent,
-            spread=figure.spread,
-            error_percent=figure.error_percent,
-            burst=figure.burst,
             is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
             is_shortened=any(run.asked.shortened for run in point.runs),
-            why=figure.why,
             zero=self._zero(metric, figure, point),
             unmet=f"{metric} {UNMET}" * unmet,
-            against=figure.against,
             quantity=self._quantity(metric),
             word=f"{figure.word} {name.removesuffix(self._short_name(metric))}".strip(),
             size=size_of(point) if point.runs else "",
@@ -282,7 +262,7 @@ class TestFigures(Struct, frozen=True, dict=True):
         verdicts = (verdict for run in point.counted for verdict in run.verdicts)
         return [v for v in verdicts if self.limits.get(v.expectation) == metric]
 
-    def _zero(self, metric: Metric, figure: CellFigure, point: Point) -> str:
+    def _zero(self, metric: Metric, figure: Headline, point: Point) -> str:
         """The bound by the power cuts in its cell that its runs have judged."""
         if figure.value != 0 or metric.name not in BOUNDED:
             return ""
@@ -318,3 +298,49 @@ def _meaning(metric: Metric) -> str:
 
 def _cell(point: Point) -> str:
     return ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))
+
+
+# How fast a cache or erased blocks come back while a drive is idle.
+
+SAME = 1.1
+"""A run that ends at no more than so many times the sustained rate has used up what
+came before."""
+ALL = 0.95
+"""So much of what an unpaused run had may be all of it."""
+
+
+def with_pause(
+    burst: Burst, run: RunRecord, writes: Writes, over: Callable[[RunRecord], OverTime]
+) -> Burst:
+    """The burst of a run; all that precedes its last level, with the pause that made it
+    possible, where the plan leaves the drive idle right before the run, and the run
+    before that wrote the same until its own burst was used up.
+    """
+    before, regained = writes.get(run.seq - 1), over(run).unsustained
+    if not (before and regained and _is_paused(run) and _wrote_alike(before, run)):
+        return burst
+    sustained, last = fmean(over(run).sustained), fmean(over(before).sustained or [0.0])
+    if not last <= SAME * sustained or sustained > FALL * regained.value:
+        return burst
+    others = (over(one).unsustained for one in writes.values() if not _is_paused(one))
+    most = max((one.written_bytes for one in others if one), default=0.0)
+    is_least = regained.written_bytes >= ALL * most
+    return replace(regained, idle_s=_idle_s(before, run), may_be_all=is_least)
+
+
+def _is_paused(run: RunRecord) -> bool:
+    return bool(run.state and run.state.idle_s)
+
+
+def _wrote_alike(before: RunRecord, run: RunRecord) -> bool:
+    """Whether the run, all of which was measured, wrote what that before did."""
+    is_alike = before.asked.workload == run.asked.workload
+    return is_alike and before.status == "ok" and not run.asked.job.warmup_ns
+
+
+def _idle_s(before: RunRecord, run: RunRecord) -> float:
+    """Between the runs; a simulated clock runs ahead of ours."""
+    if is_virtual(run.backend.name):
+        return run.state.idle_s if run.state else 0.0
+    begin, end = map(datetime.fromisoformat, (before.ended_at, run.started_at))
+    return (end - begin).total_seconds()

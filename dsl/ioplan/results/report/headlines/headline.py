@@ -20,10 +20,7 @@ from ioplan.results.report.headlines.doubts import SIMULATED
 MOST = 4
 """Headlines of one test whose plan names none."""
 CHOSEN = ("highest", "lowest")
-"""How names begin of what was chosen from several cells."""
-ALIGNED = " aligned"
-"""How a place ends that tells the alignment: `4 KiB aligned`."""
-
+"""Name prefixes of aggregated headlines."""
 FEW_IOS = re.compile(r"needs \S+ I/Os")
 
 Place = tuple[tuple[str, str], ...]
@@ -33,31 +30,29 @@ class Headline(Struct, frozen=True):
     """A figure of one cell, or of an interval in it.
 
     `metric` is the plan's word for the figure, `value` is in `unit`, the base unit of
-    the records; without one, `why` says what is lacking. `kind` is `random reads`, in a
-    test of several kinds. `cell` has the axes and the step that it is of, `where` what
-    of them to say. `among` are the cells that it was chosen from: figures of two
-    sessions can be compared where these are the same. `spread_percent` is that over
-    time, `spread` what it is: `±` a standard deviation, `range` the whole range;
-    `error_percent` is how far its mean may be off. `load` is the number of outstanding
-    I/Os, `access` what they are: `random reads`. `against` says why not to rely on it.
-    What a model of a drive came to `is_simulated`: it has no rank among drives. What a
-    profile without preconditioning came to `is_shortened`: it has none at all.
+    the records; without one, `why` says what is lacking. Figures of two sessions can be
+    compared where they were chosen `among` the same cells. A model of a drive
+    `is_simulated` and has no rank among drives; a profile without preconditioning
+    `is_shortened`: nothing of it has a rank.
     """
 
-    name: str
-    metric: str
     value: float | None
-    unit: str
-    kind: str
-    where: str
-    cell: Mapping[str, str]
-    among: frozenset[Place]
-    definition: str
+    name: str = ""
+    metric: str = ""
+    unit: str = ""
+    kind: str = ""
+    """`random reads`, in a test of several kinds."""
+    where: str = ""
+    """What of its cell tells it from the others."""
+    cell: Mapping[str, str] = {}
+    """Its axes, and its step."""
+    among: frozenset[Place] = frozenset()
+    definition: str = ""
     spread_percent: float | None = None
     spread: str = ""
+    """`±` a standard deviation over time, `range` the whole range."""
     error_percent: float | None = None
-    load: int = 0
-    access: str = ""
+    """How far the mean may be off, with 95 % confidence."""
     burst: Burst | None = None
     is_simulated: bool = False
     is_shortened: bool = False
@@ -69,6 +64,7 @@ class Headline(Struct, frozen=True):
     unmet: str = ""
     """That it failed its limit, which is no doubt about it."""
     against: tuple[str, ...] = ()
+    """Why not to rely on it."""
     quantity: str = ""
     """`IOPS`, `p99 latency`."""
     word: str = ""
@@ -90,11 +86,6 @@ class Headline(Struct, frozen=True):
     def is_firm(self) -> bool:
         """Whether it may be relied on."""
         return self.value is not None and not self.doubts
-
-    @property
-    def known(self) -> float | None:
-        """The value, unless it is only known to lie beyond what was searched."""
-        return None if self.bound else self.value
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -20,7 +20,7 @@ from typing import Any
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
-from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts, doubts
+from ioplan.results.report.headlines.doubts import NO_DOUBTS, Doubts, doubts
 from ioplan.results.report.headlines.figures import WORST, TestFigures
 from ioplan.results.report.headlines.headline import MOST, Headline
 from ioplan.results.report.headlines.places import (
@@ -50,7 +50,7 @@ def headlines(
     points: Sequence[Point],
     reader: Reader,
     test: Test | None = None,
-    doubts: Doubts = NOTHING_KNOWN,
+    doubts: Doubts = NO_DOUBTS,
 ) -> tuple[Headline, ...]:
     """The headlines of one test in one session, the most important first.
 
@@ -59,8 +59,7 @@ def headlines(
     measured = last_alike([point for point in points if point.runs])
     if all(point.failed for point in measured):
         return ()
-    expectations = test.expectations if test else ()
-    limits = {one.text: one.metric for one in expectations}
+    limits = {one.text: one.metric for one in (test.expectations if test else ())}
     last_steps = [*measured, *(point for point in points if not point.runs)]
     figures = TestFigures(last_steps, reader, doubts, limits=limits)
     if test and test.headlines:
@@ -165,16 +164,12 @@ BEST: dict[tuple[str, ...], Callable[..., Headline]] = {
 """Metrics of a summary, of each group the first that any test has, and its best."""
 
 
-def summary(headlines: Iterable[Headline]) -> list[Headline]:
+def _summary(headlines: Iterable[Headline]) -> Headlines:
     """The highest IOPS, the highest throughput, the lowest mean latency."""
-    valued = (one for one in headlines if one.value is not None)
-    usual = [one for one in valued if not one.name.startswith(WORST)]
-    return list(_best(usual))
-
-
-def _best(headlines: list[Headline]) -> Iterator[Headline]:
+    valued = [h for h in headlines if h.value is not None]
+    usual = [h for h in valued if not h.name.startswith(WORST)]
     for metrics, choose in BEST.items():
-        by_metric = ([h for h in headlines if h.metric == name] for name in metrics)
+        by_metric = ([h for h in usual if h.metric == name] for name in metrics)
         if few := next(filter(None, by_metric), []):
             yield choose(few, key=lambda headline: headline.value or 0.0)
 
@@ -182,8 +177,8 @@ def _best(headlines: list[Headline]) -> Iterator[Headline]:
 def summary_text(store: Store, session: str) -> str:
     """`451k IOPS, 11.3 us, profile smoke`; empty without figures. Raises StoreError."""
     records = current_records(list(store.records(session)))
-    best = summary(chain.from_iterable(by_test(store, records).values()))
-    texts = [f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in best]
+    best = _summary(chain.from_iterable(by_test(store, records).values()))
+    texts = [f"{h.figure}{' IOPS' * (h.unit == '1/s')}" for h in best]
     profiles = dict.fromkeys(record.asked.profile for record in records)
     named = (f"profile {name}" for name in profiles if texts and name != FULL)
     return ", ".join((*texts, *named))

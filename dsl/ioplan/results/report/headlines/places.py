@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from ioplan.core.units import bandwidth_text, iops_text
 from ioplan.language.quantity import size_text
-from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import axis_title
-from ioplan.results.report.headlines.headline import ALIGNED, Place
+from ioplan.results.report.headlines.headline import Place
 from ioplan.results.report.point import Point, does
 from ioplan.workload import Rate, Stream
 
@@ -18,14 +17,13 @@ LARGE_BYTES = 64 * 1024
 MOST_BACKLOG = 0.001
 """With a larger share of its arrivals left at the end, a rate was not reached."""
 PURE = ("reads", "writes", "trims")
-SAID = ("read",)
 UNIT = re.compile(r"(?<=\d)(?=[KMGT]?i?B$)")
 SHORT = {"queue depth": "QD", "read share": "reads", "block size": "size"}
 
 
 def access(point: Point) -> str:
     """`random reads`, `sequential mix`."""
-    return does(_last(point).asked.workload)
+    return does(point.runs[-1].asked.workload)
 
 
 def is_pure(access: str) -> bool:
@@ -94,28 +92,19 @@ def mean_bytes(point: Point) -> float:
 
 def size_of(point: Point) -> str:
     """The size of all I/Os, `4 KiB`; empty where there are several sizes."""
-    sizes = {
-        one.size_bytes
-        for stream in _streams(point)
-        for one in (
-            *(stream.read_sizes if stream.read_percent else ()),
-            *(stream.write_sizes if stream.read_percent < 100 else ()),
-        )
-    }
-    if len(sizes) != 1:
-        return ""
-    return UNIT.sub(" ", size_text(sizes.pop()))
+    sizes = set[int]()
+    for stream in _streams(point):
+        reads = stream.read_sizes if stream.read_percent else ()
+        writes = stream.write_sizes if stream.read_percent < 100 else ()
+        sizes |= {size.size_bytes for size in (*reads, *writes)}
+    return UNIT.sub(" ", size_text(sizes.pop())) if len(sizes) == 1 else ""
 
 
 def _stream_bytes(stream: Stream) -> float:
     """Writes, and trims like them, where they are not reads."""
     reads = stream.read_percent / 100
     parts = ((reads, stream.read_sizes), (1 - reads, stream.write_sizes))
-    return sum(
-        share * one.size_bytes * one.percent / 100
-        for share, sizes in parts
-        for one in sizes
-    )
+    return sum(s * z.size_bytes * z.percent / 100 for s, sizes in parts for z in sizes)
 
 
 def rate(point: Point) -> float:
@@ -136,20 +125,20 @@ def where(point: Point, points: Sequence[Point]) -> str:
 
 def cell_text(point: Point, points: Sequence[Point]) -> str:
     """In what it differs from the others; `random reads` needs no share of reads."""
-    told = SAID if is_pure(access(point)) else ()
-    apart = {
+    differing = {
         name: text
         for name, text in place(point)
-        if name not in told
-        and len({other.dimensions.get(name) for other in points}) > 1
+        if len({other.dimensions.get(name) for other in points}) > 1
     }
-    if apart.get("align") == "size":  # of the I/O
-        apart["align"] = apart.pop("size", "naturally")
+    if is_pure(access(point)):
+        differing.pop("read", None)
+    if differing.get("align") == "size":  # of the I/O
+        differing["align"] = differing.pop("size", "naturally")
     return ", ".join(
-        f"{UNIT.sub(' ', text)}{ALIGNED}"
+        f"{UNIT.sub(' ', text)} aligned"
         if name == "align"
         else f"{axis_name(name)} {text}"
-        for name, text in apart.items()
+        for name, text in differing.items()
     )
 
 
@@ -185,17 +174,10 @@ def last_alike(points: Sequence[Point]) -> list[Point]:
     for point in points:
         cell = tuple((n, t) for n, t in place(point) if n != "step")
         cells.setdefault(cell, []).append(point)
-    alike = all(len({_load_text(p) for p in found}) == 1 for found in cells.values())
-    return [found[-1] for found in cells.values()] if alike else list(points)
-
-
-def _load_text(point: Point) -> str:
-    return str([one.model_dump() for one in _streams(point)])
-
-
-def _last(point: Point) -> RunRecord:
-    return point.runs[-1]
+    steps = list(cells.values())
+    is_alike = all(_streams(p) == _streams(own[0]) for own in steps for p in own)
+    return [own[-1] for own in steps] if is_alike else list(points)
 
 
 def _streams(point: Point) -> tuple[Stream, ...]:
-    return _last(point).asked.workload.streams
+    return point.runs[-1].asked.workload.streams

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from ioplan.core.text import counted
-from ioplan.results.report.documents import ChartSpec, Document, Facts, Section
+from ioplan.results.report.blocks import Facts
+from ioplan.results.report.documents import ChartSpec, Document, Section
 from ioplan.results.report.first_screen import (
     MOST_BARS,
     MOST_CARDS,
@@ -30,9 +31,13 @@ from ioplan.results.report.html.payload import (
     runs_json,
 )
 from ioplan.results.report.html.window import Window, windows
-from ioplan.results.report.judgements import OPEN, outcomes_of, outcomes_text
+from ioplan.results.report.judgements import (
+    OPEN,
+    first_lines_of,
+    outcomes_of,
+    outcomes_text,
+)
 from ioplan.results.report.many_sessions import many_sessions
-from ioplan.results.report.verdicts import first_lines_of
 
 # What stands on each printed sheet: plan, sponsor, when it was made, its number.
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ioplan.results.report.blocks import MOST_CARDS
 from ioplan.results.report.documents import ChartSpec, Value
-from ioplan.results.report.many_sessions import MOST_CARDS
 
 SHOWN_IN = {"ns": (1e3, "µs"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ioplan.core.text import line
 from ioplan.results.report.blocks import Bar, Bars, Text
-from ioplan.results.report.documents import FirstScreen, Section
+from ioplan.results.report.documents import FirstScreen
 from ioplan.results.report.terminal.bars import BarRow, Scale, bar_lines
 from ioplan.results.report.writers import STYLES
 
@@ -125,13 +125,10 @@ def _wrapped(console: Console, text: str) -> list[str]:
 
 
 def print_known(
-    console: Console,
-    screen: FirstScreen,
-    sections: Sequence[Section] = (),
-    most: int | None = MOST_LINES,
+    console: Console, screen: FirstScreen, most: int | None = MOST_LINES
 ) -> None:
     """A line each, the gravest first: expectations, warnings, what was not measured."""
-    texts = list(_known(screen, sections, every=most is None))
+    texts = list(_known(screen, everything=most is None))
     texts.sort(key=lambda text: GRAVITY.index(text.tone) if text.tone in GRAVITY else 2)
     count = 0
     for left, text in zip(range(len(texts), 0, -1), texts, strict=True):
@@ -144,18 +141,14 @@ def print_known(
             console.print(line(row, STYLES[text.tone]))
 
 
-def _known(
-    screen: FirstScreen, sections: Sequence[Section], every: bool
-) -> Iterator[Text]:
+def _known(screen: FirstScreen, everything: bool) -> Iterator[Text]:
     """The chips, each with the first of what it counts; a list in place of its own."""
-    if not any(chip.text.endswith(" failed") for chip in screen.chips):
-        remarks = (remark for section in sections for remark in section.remarks)
-        yield from (Text(r.text, "bad") for r in remarks if r.outcome == "failed")
+    yield from (Text(failure, "bad") for failure in screen.failures)
     for chip in screen.chips:
         first, *others = chip.details or ("",)
         if chip.is_list and first:
-            more = f"; and {len(others)} more" if others and not every else ""
+            more = f"; and {len(others)} more" if others and not everything else ""
             yield Text(first + more, chip.tone)
-            yield from (Text(text, chip.tone) for text in others if every)
+            yield from (Text(text, chip.tone) for text in others if everything)
         else:
-            yield Text(f"{chip.text}: {first}" if first else chip.text, chip.tone)
+            yield Text(": ".join(filter(None, (chip.text, first))), chip.tone)

@@ -13,10 +13,11 @@ from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.results.report.blocks import Judged
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
-from ioplan.results.report.documents import ChartSpec, Judged, Section
+from ioplan.results.report.documents import ChartSpec, Section
 from ioplan.results.report.judgements import verdict_lines
 from ioplan.results.report.sentences import (
     found_at,
@@ -83,7 +84,7 @@ def show_records(
         print_headlines(console, screen.cards, titles)
         console.print()
     most_lines = None if tables else MOST_LINES
-    print_known(console, screen, sections, most_lines)
+    print_known(console, screen, most_lines)
 
 
 def _print_title(console: Console, title: str) -> None:

@@ -1,0 +1,249 @@
+"""What a report names of its sessions: labels, sources, facts, and SNIA's header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from msgspec import Struct
+
+from ioplan.core.units import bytes_text, metric_text, share_text
+from ioplan.language.checker.clause_values import region_text
+from ioplan.language.metric import parse_metric
+from ioplan.language.plan import FULL, RepeatTemplate, RunTemplate, StepTemplate, Test
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.records.setup import prepared_texts
+from ioplan.records.window import window_of
+from ioplan.results.report.blocks import Facts
+from ioplan.results.report.headlines.doubts import is_virtual
+from ioplan.results.report.sentences import access_text, place_text, written_text
+from ioplan.workload import Region, Stream
+
+# What sessions are called in a report: as short as tells them apart.
+
+Target = dict[str, Any]
+
+
+def labels(sessions: Sequence[Session], targets: Sequence[Target]) -> list[str]:
+    """A label for each session: its drive, then what else is needed.
+
+    Sessions of the same label take firmware, backend, serial number, and at last
+    the end of their id, as far as these differ between them.
+    """
+    pairs = list(zip(sessions, targets, strict=True))
+    texts = [drive(session, target) for session, target in pairs]
+    for addition in ADDITIONS:
+        more = [addition(session, target) for session, target in pairs]
+        values: dict[str, set[str]] = {}
+        for text, value in zip(texts, more, strict=True):
+            values.setdefault(text, set()).add(value)
+        texts = [
+            f"{text}, {value}" if value and len(values[text]) > 1 else text
+            for text, value in zip(texts, more, strict=True)
+        ]
+    return texts
+
+
+def _identity(name: str) -> Callable[[Session, Target], str]:
+    return lambda _, target: str(target.get("identity", {}).get(name, ""))
+
+
+ADDITIONS: tuple[Callable[[Session, Target], str], ...] = (
+    _identity("firmware"),
+    lambda session, _: session.backend,
+    _identity("serial"),
+    lambda session, _: session.id.rpartition("-")[2],
+    lambda session, _: session.id,
+)
+
+
+def drive(session: Session, target: Target) -> str:
+    """The model of a drive, else the name of its file."""
+    model = target.get("identity", {}).get("model")
+    return str(model or PurePath(session.target).name or session.target)
+
+
+class Source(Struct, frozen=True):
+    """Where the figures of a session come from, as short texts.
+
+    A picture names it when it leaves its report.
+    """
+
+    label: str
+    drive: str
+    firmware: str
+    date: str
+    session: str
+    tool: str
+    simulated: bool = False
+    profile: str = ""
+    """Which part of the plan was measured; empty of all of it."""
+
+
+def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
+    """The source of a session's figures; nothing that is not known is named."""
+    target = records[0].target if records else {}
+    backend = records[0].backend.name if records else session.backend
+    return Source(
+        label=label,
+        drive=drive(session, target),
+        firmware=str(target.get("identity", {}).get("firmware", "")),
+        date=session.started_at[:10],
+        session=session.id,
+        tool=f"ioplan {session.ioplan}, {_program(session, records)}",
+        simulated=is_virtual(backend),
+        profile="" if session.request.profile == FULL else session.request.profile,
+    )
+
+
+def how_measured(records: Sequence[RunRecord]) -> str:
+    """Whether the time was a drive's."""
+    simulated = {is_virtual(record.backend.name) for record in records}
+    if len(simulated) > 1:
+        return "measured and simulated"
+    return "simulated" if True in simulated else "measured"
+
+
+def workload(test: Test | None) -> str:
+    """What a test runs, in the plan's words, with the values of its params."""
+    texts = (text.removeprefix("run ") for text in _runs(test.steps if test else ()))
+    return "; ".join(dict.fromkeys(texts))
+
+
+def _runs(steps: Iterable[StepTemplate]) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, RunTemplate):
+            yield step.text.partition(" {")[0]
+        elif isinstance(step, RepeatTemplate):
+            yield from _runs(step.steps)
+
+
+# What ran, on what, by what, when.
+
+Pairs = Iterator[tuple[str, str]]
+
+
+def session_facts(label: str, session: Session, records: Sequence[RunRecord]) -> Facts:
+    return _facts(label, _session(session, records))
+
+
+def _facts(heading: str, pairs: Pairs) -> Facts:
+    """Without those that nobody knows."""
+    return Facts(heading, tuple((name, text) for name, text in pairs if text))
+
+
+def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
+    yield "Plan", _joined(session.plan, session.plan_file)
+    yield from _target(session, records)
+    yield "Backend", _backend(session, records)
+    yield from _host(session.host)
+    yield "Started", _moment(session.started_at)
+    yield "Ended", _moment(session.ended_at or "")
+    yield "Status", session.status
+    yield "Session", session.id
+    yield "Job", session.job or ""
+    yield "Started by", session.person
+    yield "Tags", ", ".join(session.tags)
+    yield "Note", session.note
+    yield "Made by", f"ioplan {session.ioplan}"
+
+
+def _target(session: Session, records: Sequence[RunRecord]) -> Pairs:
+    target: Target = records[0].target if records else {}
+    identity = target.get("identity", {})
+    yield "Target", _joined(drive(session, target), session.target)
+    for name in ("vendor", "firmware", "serial"):
+        yield name.capitalize(), str(identity.get(name, ""))
+    yield "Name in the lab", session.drive.lab_name if session.drive else ""
+    capacity = target.get("capacity_bytes")
+    yield "Capacity", f"{bytes_text(capacity)} ({capacity} B)" if capacity else ""
+
+
+def _program(session: Session, records: Sequence[RunRecord]) -> str:
+    backend = records[0].backend if records else None
+    return f"{backend.name} {backend.version}".strip() if backend else session.backend
+
+
+def _backend(session: Session, records: Sequence[RunRecord]) -> str:
+    """With all ways in which its runs were done: a backend may choose for each."""
+    modes = dict.fromkeys(run.backend.mode for run in records if run.backend.mode)
+    return ", ".join((_program(session, records), *modes))
+
+
+def _host(host: dict[str, Any]) -> Pairs:
+    cpus, memory, kernel = (host.get(n) for n in ("cpus", "memory_bytes", "kernel"))
+    system = f"Linux {kernel}" if kernel else ""
+    yield "Host", str(host.get("hostname", ""))
+    yield "CPU", _joined(str(host.get("cpu", "")), f"{cpus} logical" if cpus else "")
+    yield "Memory", bytes_text(memory) if memory else ""
+    yield "System", _joined(str(host.get("os", "")), system)
+    yield "Prepared", "; ".join(prepared_texts(host))
+
+
+def _joined(*texts: str) -> str:
+    return ", ".join(filter(None, dict.fromkeys(texts)))
+
+
+def _moment(text: str) -> str:
+    """2026-11-21 05:45:12 UTC."""
+    return f"{text[:19].replace('T', ' ')} UTC" if text else ""
+
+
+def pts_header(
+    label: str,
+    session: Session,
+    runs: Sequence[RunRecord],
+    prepared: Sequence[RunRecord],
+) -> Facts | None:
+    """What SNIA's format puts above a test that was run in rounds."""
+    tracked = [run for run in runs if run.steady and run.asked.round]
+    if not tracked:
+        return None
+    return _facts(
+        f"Test conditions: {label}", _pts(session, runs, prepared, tracked[-1])
+    )
+
+
+def _pts(
+    session: Session,
+    runs: Sequence[RunRecord],
+    prepared: Sequence[RunRecord],
+    last: RunRecord,
+) -> Pairs:
+    steady, window = last.steady, window_of(runs)
+    assert steady and window
+    yield "Test", runs[0].asked.test
+    yield "Run", f"{_moment(runs[0].started_at)} to {_moment(runs[-1].ended_at)}"
+    yield from _target(session, runs)
+    yield from _host(session.host)
+    yield "Tool", f"ioplan {session.ioplan}, {_backend(session, runs)}"
+    yield from _stimulus(runs[0].asked.workload.streams[0])
+    yield "Preconditioning", "; ".join(dict.fromkeys(map(written_text, prepared)))
+    yield "Tracked", f"{steady.metric}, {place_text(last.asked.cell) or 'all runs'}"
+    rounds = f"measurement window {window.first} to {window.last}"
+    yield "Rounds", f"{window.last}; {rounds}"
+    unit = parse_metric(steady.metric).unit
+    yield "Window values", ", ".join(metric_text(v, unit) for v in steady.values)
+    yield "Window mean", metric_text(steady.mean, unit)
+    yield "Range", share_text(steady.range_percent, steady.range_limit_percent)
+    slope = share_text(steady.slope_percent, steady.slope_limit_percent)
+    yield "Slope over window", slope
+    reached = "reached" if steady.is_borne else f"not reached: {steady.claim}"
+    yield "Steady state", reached
+    yield "State of the drive", steady.evidence
+
+
+def _stimulus(stream: Stream) -> Pairs:
+    yield "Access", access_text(stream)
+    yield "Threads", str(stream.threads)
+    yield "Outstanding I/Os per thread", str(stream.qd)
+    yield "Data pattern", stream.data.kind
+    yield "Active range", _range_text(stream.region)
+
+
+def _range_text(region: Region) -> str:
+    if region.start_bytes or region.end_bytes:
+        return region_text(region).replace("..", " to ")
+    return f"{region.start_percent:g} to {region.end_percent:g} %"

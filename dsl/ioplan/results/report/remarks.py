@@ -1,0 +1,263 @@
+"""What there is to say of a test besides figures and expectations, each thing once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from math import gcd
+from typing import Any
+
+from ioplan.core.text import counted
+from ioplan.core.units import bandwidth_text, bytes_text, digits, iops_text, time_text
+from ioplan.language.metric import THROTTLED, Metric
+from ioplan.language.quantity import size_text
+from ioplan.planner.places import NOT_MEASURED
+from ioplan.planner.steps import Run
+from ioplan.records.assessed import assessment, settled, unsteady
+from ioplan.records.record import RunRecord
+from ioplan.results.measure.zero_losses import BROKEN, PROMISES, bound_text
+from ioplan.results.report.blocks import MOST_CARDS, Judged
+from ioplan.results.report.judgements import MOST_APART, labelled
+from ioplan.results.report.point import step_label
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.sentences import place_text
+
+ByLabel = Mapping[str, Sequence[RunRecord]]
+
+
+def remarks(
+    by_label: ByLabel, missing: Mapping[str, Sequence[Run]], reader: Reader
+) -> Iterator[Judged]:
+    """The remarks on a test; `missing` are its cells that were not measured."""
+    for label, runs in missing.items():
+        text = f"{NOT_MEASURED}: {counted(len(runs), 'cell')}"
+        where = f"{label}: " if len(missing) > 1 else ""
+        yield Judged(NOT_MEASURED, where + text)
+    for what in (power_cuts, lambda runs: bursts(runs, reader), steadiness):
+        yield from labelled({label: what(runs) for label, runs in by_label.items()})
+    if len(by_label) > MOST_CARDS:  # a line for all of them
+        by_label = {"": list(chain.from_iterable(by_label.values()))}
+    yield from labelled({label: run_remarks(runs) for label, runs in by_label.items()})
+
+
+def steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    """Why a test or its preparation is not steady, each reason with how often."""
+    lines = Counter(f"not steady: {unsteady_text(r)}" for r in unsteady(records))
+    lines += Counter(
+        f"{_assessed_name(r)}: {r.steady.claim}" for r in settled(records) if r.steady
+    )
+    for text, count in lines.items():
+        times = f" ({count} times)" if count > 1 else ""
+        yield Judged("warning", f"{text}{times}")
+
+
+def unsteady_text(record: RunRecord) -> str:
+    """What did not become steady, and why."""
+    state = assessment(record)
+    return f"{_assessed_name(record)}: {state.why if state else ''}"
+
+
+def _assessed_name(record: RunRecord) -> str:
+    after = record.asked.after
+    is_run = record.asked.kind == "run" or after is None
+    return record.asked.test if is_run else _preparation_name(record)
+
+
+def _preparation_name(record: RunRecord) -> str:
+    after = record.asked.after
+    return f"preparation {after.name}" if after else "preparation"
+
+
+# Failures, warnings and substitutions of runs.
+
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?")
+"""A figure in a text, `1,112` or `0.5`; the 99 of `p99` is none."""
+OUTCOMES = {"warning": "warning", "done instead": "warning"}
+"""Of what is no failure."""
+
+
+def run_remarks(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    """Each with its runs; those that differ in numbers only, at their worst.
+
+    A few failures have a line each.
+    """
+    texts = [(r, word, text) for r in records for word, text in _noteworthy(r)]
+    kinds = Counter((word, text_kind(text)) for _, word, text in texts)
+    alike: dict[tuple[str, str], list[tuple[RunRecord, str]]] = {}
+    for record, word, text in texts:
+        kind = word, text_kind(text)
+        is_apart = word not in OUTCOMES and kinds[kind] <= MOST_APART
+        key = (word, text) if is_apart else kind
+        alike.setdefault(key, []).append((record, text))
+    columns = _columns([r for r in records if r.asked.kind == "run"])
+    for (word, _), pairs in alike.items():
+        is_failure = word not in OUTCOMES
+        # offsets and counts of errors say nothing of how bad a failure is
+        worst, text = pairs[0] if is_failure else max(pairs, key=_figures)
+        place = _place(worst, columns)
+        count, where = len({(r.session, r.seq) for r, _ in pairs}), ""
+        if place and len(records) > 1:
+            which = f", {'first' if is_failure else 'worst'} at {place}"
+            is_same = len({text for _, text in pairs}) == 1
+            where = f" in {count} of {len(records)} runs{'' if is_same else which}"
+            where = where if count > 1 else f" at {place}"
+        yield Judged(OUTCOMES.get(word, "failed"), f"{word}{where}: {text}")
+
+
+def _noteworthy(record: RunRecord) -> Iterator[tuple[str, str]]:
+    if record.status != "ok":
+        yield record.status, record.message or record.cause
+    yield from (("warning", text) for text in record.warnings)
+    yield from (("done instead", text) for text in record.substitutions)
+
+
+def _columns(runs: Sequence[RunRecord]) -> list[str]:
+    """What tells runs of one cell apart: step, repeat, round."""
+    columns = {
+        "step": len({run.asked.step for run in runs}) > 1,
+        "repeat": any(run.asked.iteration for run in runs),
+        "round": any(run.asked.round for run in runs),
+    }
+    return [name for name, differs in columns.items() if differs]
+
+
+def _place(record: RunRecord, columns: Sequence[str]) -> str:
+    """`read=65% round 1`: what tells a run from the others of its test."""
+    asked = record.asked
+    if asked.kind == "prepare":
+        return _preparation_name(record)
+    step = step_label(asked.name, asked.step)
+    values = {"step": step, "repeat": asked.iteration, "round": asked.round}
+    names = (f"{name} {values[name]}" for name in columns)
+    return " ".join(filter(None, (place_text(asked.cell), *names)))
+
+
+def text_kind(text: str) -> str:
+    """The text without its figures, which is the same in each cell."""
+    return NUMBER.sub("0", text)
+
+
+def _figures(pair: tuple[object, str]) -> list[float]:
+    """The figures of a text in their order, by which the worst of a kind is known."""
+    return [float(number.replace(",", "")) for number in NUMBER.findall(pair[1])]
+
+
+def warning_lines(records: Sequence[RunRecord]) -> list[str]:
+    """`warning in 3 of 12 cells: TEXT`, once where only its figures differ."""
+    kinds: dict[str, list[tuple[object, str]]] = {}
+    for record in records:
+        for text in (*record.warnings, *record.substitutions):
+            kinds.setdefault(text_kind(text), []).append((_cell(record), text))
+    every = counted(len({_cell(record) for record in records}), "cell")
+    counts = {kind: len({cell for cell, _ in pairs}) for kind, pairs in kinds.items()}
+    return [
+        f"warning in {counts[kind]} of {every}: {max(kinds[kind], key=_figures)[1]}"
+        for kind in sorted(kinds, key=lambda kind: -counts[kind])
+    ]
+
+
+def _cell(record: RunRecord) -> object:
+    asked = record.asked
+    state = asked.after.name if asked.after and asked.kind == "prepare" else ""
+    return asked.test, asked.kind, asked.step, state, tuple(asked.cell.items())
+
+
+# What power cuts have shown: how many there were, and the bound that no loss gives.
+
+
+def power_cuts(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    """The line on a test that cuts the power and reads afterwards."""
+    reads = list(_reads_after_cuts(records))
+    if not reads:
+        return
+    # only a cut after which something promised was read can have broken a promise
+    broken = sum(any(map(facts.get, BROKEN)) for facts in reads)
+    cuts = sum(any(map(facts.get, PROMISES)) for facts in reads)
+    others = counted(len(reads) - cuts, "power cut")
+    nothing = f"nothing that had been promised was read after {others}"
+    outcome, text = "undecided", nothing
+    if broken:
+        of = counted(len(reads), "power cut")
+        outcome, text = "failed", f"a promise was broken by {broken} of {of}"
+    elif cuts:
+        outcome, text = (
+            "held",
+            f"no promise was broken by {counted(cuts, 'power cut')}: with 95 % "
+            f"confidence {bound_text(cuts)} of such cuts break one"
+            + ("" if cuts == len(reads) else f"; {nothing}"),
+        )
+    yield Judged(outcome, text + _losses(reads))
+
+
+def _losses(reads: Sequence[dict[str, Any]]) -> str:
+    """How the cuts broke promises, and what no drive has to promise."""
+    text = ""
+    if any(facts.get("reordered") for facts in reads):
+        text += "; durable blocks were lost though writes issued after them survived"
+    if any(facts.get("overtaken") for facts in reads):
+        text += "; entries of a log were lost though writes that follow it survived"
+    if torn := sum(facts.get("torn_writes", 0) for facts in reads):
+        unit = size_text(gcd(*(facts.get("torn_unit_bytes", 0) for facts in reads)))
+        text += f"; {counted(torn, 'write')} torn, at multiples of {unit}"
+    return text
+
+
+def _reads_after_cuts(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
+    """The facts of the first read after each cut."""
+    is_cut = False
+    for record in sorted(records, key=lambda record: record.seq):
+        facts = record.backend.facts.get("verify")
+        if record.power_cut:
+            is_cut = True
+        elif is_cut and isinstance(facts, dict) and BROKEN[0] in facts:
+            yield facts
+            is_cut = False
+
+
+# The limits of a volume: limit, burst, and how fast it refills.
+
+DRAINED, REFILLED = "drained", "refilled"
+"""The names of the steps: until the burst is used up, and again after a rest."""
+FULL = 0.95
+"""So much of the first burst is all of it."""
+
+
+def bursts(records: Sequence[RunRecord], reader: Reader) -> Iterator[Judged]:
+    """A line for each run that has drained a volume."""
+    runs = sorted((r for r in records if r.status == "ok"), key=lambda run: run.seq)
+    for first in (run for run in runs if run.asked.name == DRAINED):
+        later = (run for run in runs if run.seq > first.seq)
+        second = next((run for run in later if run.asked.name == REFILLED), None)
+        yield Judged("none", _burst_text(first, second, reader))
+
+
+def _burst_text(first: RunRecord, second: RunRecord | None, reader: Reader) -> str:
+    sustained, of_bytes, burst, burst_bytes = (
+        reader.figure(Metric(name=name), [first]) for name in THROTTLED
+    )
+    if sustained.value is None or of_bytes.value is None:
+        return f"no limit was found: {sustained.why or of_bytes.why}"
+    limit = f"sustains {iops_text(sustained.value)} IOPS"
+    limit += f" ({bandwidth_text(of_bytes.value)})"
+    if not burst.value:
+        return f"{limit}, with no burst before that"
+    size = f"{digits(burst.value)} I/Os ({bytes_text(round(burst_bytes.value or 0))})"
+    again = _refill(first, second, burst.value, reader) if second else ""
+    return f"{limit} after a burst of {size}{again}"
+
+
+def _refill(first: RunRecord, second: RunRecord, burst: float, reader: Reader) -> str:
+    back = reader.figure(Metric(name="burst"), [second])
+    if back.value is None:
+        return f"; the refill is unknown: {back.why}"
+    times = (datetime.fromisoformat(at) for at in (first.ended_at, second.started_at))
+    ended, began = times
+    rest_s = (began - ended).total_seconds()
+    text = f"; after {time_text(rest_s)} without I/O"
+    if back.value >= FULL * burst:
+        return f"{text} it was full again: let it rest for less to see its refill"
+    back_text = f"{digits(back.value)} I/Os were back"
+    return f"{text} {back_text}: {digits(back.value / rest_s)} a second"
