@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ioplan.planner.places import NOT_MEASURED
+
 Tone = Literal["plain", "soft", "strong", "good", "bad", "warning"]
 """How a text is set off: by colour and by a sign, never by colour alone."""
 MOST_CARDS = 8
@@ -36,6 +38,17 @@ class Judged(Struct, frozen=True):
 
     outcome: str
     text: str
+
+    @property
+    def tone(self) -> Tone:
+        return TONES.get(self.outcome, "plain")
+
+
+TONES: dict[str, Tone] = {
+    "held": "good",
+    "failed": "bad",
+    **dict.fromkeys(("undecided", "warning", NOT_MEASURED), "warning"),
+}
 
 
 class Facts(Struct, frozen=True):

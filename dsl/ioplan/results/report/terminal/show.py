@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.text import Text
+from rich.text import Text as RichText
 
 from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.blocks import Judged
+from ioplan.results.report.blocks import Judged, Table, Text
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
@@ -21,7 +20,6 @@ from ioplan.results.report.documents import ChartSpec, Section
 from ioplan.results.report.judgements import verdict_lines
 from ioplan.results.report.sentences import (
     found_at,
-    prepare_line,
     steady_line,
     steady_verdict,
 )
@@ -39,11 +37,6 @@ from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_
 from ioplan.results.report.writers import terminal
 from ioplan.results.store.store import Store
 
-STYLES = {
-    "held": "green",
-    "failed": "red",
-    **dict.fromkeys(("undecided", "warning", NOT_MEASURED), "yellow"),
-}
 ONCE = ("warning", "done instead")
 """How remarks begin that stand once below all tests."""
 MOST_CHARTS = 2
@@ -71,9 +64,8 @@ def show_records(
     sections, screen = session_sections(store, session, current, plan, *most)
     for section in sections if tables else ():
         _print_title(console, section.title)
-        runs = [record for record in current if record.asked.test == section.title]
-        console.print(Group(*_test(console, store, section, runs), Text()))
-    pictured = [one for one in sections if one.pictures and not tables]
+        console.print(Group(*_test(console, store, section), RichText()))
+    pictured = [section for section in sections if section.pictures and not tables]
     for section in pictured[:most_charts]:
         chart = drawn(section.pictures[0], console, f"{section.title}: ", LOW)
         console.print(Group(*chart))
@@ -83,21 +75,18 @@ def show_records(
         titles = {section.id: section.title for section in sections}
         print_headlines(console, screen.cards, titles)
         console.print()
-    most_lines = None if tables else MOST_LINES
-    print_known(console, screen, most_lines)
+    print_known(console, screen, None if tables else MOST_LINES)
 
 
 def _print_title(console: Console, title: str) -> None:
     console.rule(line(title, style="bold"), align="left", characters="─")
 
 
-def _test(
-    console: Console, store: Store, section: Section, records: Sequence[RunRecord]
-) -> Iterator[RenderableType]:
+def _test(console: Console, store: Store, section: Section) -> Iterator[RenderableType]:
     """Its preparations, table, verdicts, and charts."""
-    runs = [record for record in records if record.asked.kind == "run"]
-    prepared = [record for record in records if record.asked.kind == "prepare"]
-    yield from (line(prepare_line(record), "dim") for record in prepared)
+    runs = [run for point in section.points for run in point.runs]
+    runs.sort(key=lambda run: run.seq)
+    yield from terminal(Text(text, "soft") for text in section.preparations)
     legend = []
     if section.runs.rows:
         yield _run_table(console, store, section)
@@ -105,12 +94,12 @@ def _test(
         if (more := len(section.points) - MOST_CELLS) > 0:
             legend.append(f"… and {counted(more, 'cell')} more: ioplan export")
     notes = (*legend, *section.answers, *(found_at(run) for run in runs if run.found))
-    yield from (line(text, "dim") for text in notes if text)
-    yield from _steady(runs)
-    remarks = [one for one in section.remarks if not one.text.startswith(ONCE)]
+    yield from terminal(Text(text, "soft") for text in notes if text)
+    yield from terminal(_steady(runs))
+    remarks = [own for own in section.remarks if not own.text.startswith(ONCE)]
     verdicts = [Judged(*pair) for pair in verdict_lines(section.judgements)]
-    for remark in (*remarks, *verdicts):
-        yield line(remark.text, STYLES.get(remark.outcome, ""))
+    lines = (*remarks, *verdicts)
+    yield from terminal(Text(own.text, own.tone) for own in lines)
     for chart in section.pictures:
         yield from drawn(chart, console)
 
@@ -120,26 +109,25 @@ def _run_table(console: Console, store: Store, section: Section) -> RenderableTy
     points, sparks = section.points[:MOST_CELLS], []
     for point in points:  # in the first of its rows: the runs that count, in order
         details = (store.detail(run.session, run.seq) for run in point.counted)
-        intervals = [one for detail in details for one in detail.series]
+        intervals = [interval for detail in details for interval in detail.series]
         sparks += [sparkline(intervals), *[""] * (len(table_rows(point)) - 1)]
     return run_table(section.runs, axes_of(points), sparks, console)
 
 
-def _steady(runs: Sequence[RunRecord]) -> Iterator[RenderableType]:
+def _steady(runs: Sequence[RunRecord]) -> Iterator[Text | Table]:
     """How the rounds, or the last run, became steady."""
     judged = [(run.steady, run.asked.round) for run in runs if run.steady]
-    if judged and judged[-1][1]:
-        yield from terminal([steady_table(runs)])
-        yield line(steady_verdict(*judged[-1]))
-    elif judged:
-        yield line(steady_line(judged[-1][0]))
+    for steady, rounds in judged[-1:]:
+        if rounds:
+            yield steady_table(runs)
+        yield Text(steady_verdict(steady, rounds) if rounds else steady_line(steady))
 
 
 def drawn(
     chart: ChartSpec, console: Console, title: str = "", height: int = HEIGHT
 ) -> Iterator[RenderableType]:
     """A chart: its title, its parts, its notes."""
-    yield Text()
+    yield RichText()
     yield line(f"{title}{chart.title}", "bold")
     every = parts(chart)
     notes = [*["nothing to draw"] * (not every), *chart.notes]

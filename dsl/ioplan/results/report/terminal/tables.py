@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from rich import box
@@ -52,31 +52,25 @@ def run_table(
     """The rows of `run_frame` in as many columns as there is room for.
 
     `axes` are the plan's names of its first columns, `sparks` the runs over time, one
-    for each row that is printed.
+    for each row that is printed. These are left out first, then blanks, then figures.
     """
-    for table in _narrower(frame, axes, sparks):
-        if fits(table, console):
-            break
-    return table
-
-
-def _narrower(
-    frame: Frame, axes: Sequence[str], sparks: Sequence[str]
-) -> Iterator[RichTable]:
-    """Without the runs over time, without blanks, and with fewer and fewer columns."""
     rows = list(islice(frame.records(), len(sparks)))
     by_key = {column.key: column for column in frame.columns}
     titles = {key: by_key[key].title for key in SOUGHT if key in by_key} | FIGURES
     columns = {title: by_key[key] for key, title in titles.items() if key in by_key}
     places = dict(zip(by_key, axes, strict=False))
     places |= {key: key for key in PLACES if key in by_key}
-    if any(sparks):
-        yield _run_table(rows, places, columns, sparks)
-    yield _run_table(rows, places, columns)
-    yield _run_table(rows, places, columns, is_tight=True)
-    for count in range(len(LEFT_OUT) + 1):
-        few = {t: c for t, c in columns.items() if c.key not in LEFT_OUT[:count]}
-        yield _run_table(rows, places, few, is_tight=True, is_aligned=False)
+    few = [
+        {t: c for t, c in columns.items() if c.key not in LEFT_OUT[:count]}
+        for count in range(len(LEFT_OUT) + 1)
+    ]
+    tables = (
+        *([_run_table(rows, places, columns, sparks)] if any(sparks) else ()),
+        _run_table(rows, places, columns),
+        _run_table(rows, places, columns, is_tight=True),
+        *(_run_table(rows, places, own, (), True, is_aligned=False) for own in few),
+    )
+    return next((table for table in tables if fits(table, console)), tables[-1])
 
 
 def _run_table(
@@ -133,7 +127,7 @@ def steady_table(runs: Sequence[RunRecord]) -> Table:
     first = next(iter(by_round.values()))
     spread = f"range (limit {first.range_limit_percent:g} %)"
     slope = f"slope (limit {first.slope_limit_percent:g} %)"
-    rows = [(str(n), *_assessment(one)) for n, one in by_round.items()][-MOST_ROUNDS:]
+    rows = [(str(n), *_assessment(own)) for n, own in by_round.items()][-MOST_ROUNDS:]
     headings = "round", first.metric, spread, slope, "why not yet"
     texts = tuple(tuple(map(Text, row)) for row in rows)
     return Table("", headings, texts, frozenset(range(4)))
