@@ -70,7 +70,10 @@ def run_table(
         _run_table(rows, places, columns, is_tight=True),
         *(_run_table(rows, places, own, (), True, is_aligned=False) for own in few),
     )
-    return next((table for table in tables if fits(table, console)), tables[-1])
+    for table in tables:
+        if fits(table, console):
+            break
+    return table
 
 
 def _run_table(
