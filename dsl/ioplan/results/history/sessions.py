@@ -19,10 +19,9 @@ from ioplan.results.compare.side import CellRuns, Key, cells_of
 from ioplan.results.measure.metrics import NOTHING, UNREAD, Figure, of_result
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.connection import Row
+from ioplan.results.store.errors import validated
 from ioplan.results.store.figures import TOTAL, columns_of
-from ioplan.results.store.pages import OF_RUN
-from ioplan.results.store.rows import validated
-from ioplan.results.store.runs import Fields, Outlines, read_outlines
+from ioplan.results.store.runs import OF_RUN, Fields, Outlines, read_outlines
 from ioplan.results.store.store import Store, listed
 
 # The conditions of a session: series are parted by some, and others may have changed.

@@ -5,8 +5,11 @@ The statements hold for SQLite and PostgreSQL alike; parameters are `:name`.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from abc import abstractmethod
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
+
+from ioplan.core.context import Closing
 
 Row = dict[str, Any]
 """Values by the names of their columns."""
@@ -17,8 +20,6 @@ class Connection(Protocol):
 
     for_update: str
     """Ends a query whose rows nobody else may change meanwhile."""
-    own: str
-    """Stands before a table that is meant itself, within a WITH of its name."""
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a query."""
@@ -39,16 +40,30 @@ class Connection(Protocol):
         """One at a time makes tables; the lock ends with the transaction."""
 
 
-class Source(Protocol):
-    """A database that transactions are done in, by any number of threads."""
+class Source(Closing):
+    """A database that transactions are done in, by any number of threads.
+
+    Each has a connection to itself; those that are done are used again.
+    """
 
     where: str
 
+    def __init__(self) -> None:
+        self._idle: list[Any] = []
+
+    @abstractmethod
     def transaction(self, writes: bool) -> AbstractContextManager[Connection]:
         """Committed and durable at its end, undone on an exception."""
 
+    def _idle_connection(self) -> Any:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 def scalar(rows: list[Row]) -> Any:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.extras import install_command
 from ioplan.core.system import O_BINARY, O_CLOEXEC, O_NOFOLLOW
-from ioplan.results.store.connection import Connection, Source
+from ioplan.results.store.connection import Connection, Row, Source
 from ioplan.results.store.errors import (
     OTHER_STORE_HINT,
     ReserveUsedError,
@@ -29,15 +29,14 @@ from ioplan.results.store.layout.tables import (
 from ioplan.results.store.layout.upgrade import upgrade
 from ioplan.results.store.sqlite import SqliteFile, has_log, is_immutable
 
-# Disk space held in reserve, so that a run which has ended can be stored.
-
 RESERVE_BYTES = 8 << 20
 """Enough for a run of a day with an interval each second, twice: SQLite writes
 first to its log and then to the file."""
 
 
 class Reserve:
-    """A file beside the store, really allocated; it stays there between sessions."""
+    """Disk space, really allocated, so that a run which has ended can be stored: a file
+    beside the store, which stays there between sessions."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -58,38 +57,37 @@ class Reserve:
     def _is_allocated(self) -> bool:
         try:
             status = self.path.stat()
-            held_bytes = getattr(status, "st_blocks", status.st_size // 512) * 512
-            return held_bytes >= RESERVE_BYTES >= status.st_size
         except FileNotFoundError:
             return False
+        allocated = getattr(status, "st_blocks", status.st_size // 512) * 512
+        return allocated >= RESERVE_BYTES >= status.st_size
 
     def _allocate(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | O_CLOEXEC | O_NOFOLLOW
         fd = os.open(self.path, flags, 0o600)
         try:
-            self._check_ours()
-            _fill(fd)
+            if not self._is_ours():
+                raise StoreError(
+                    f"{self.path} is in the way: the store keeps its reserve there, "
+                    f"and this holds data; move it away, or {OTHER_STORE_HINT}",
+                    StoreFault.STORE_NOT_OPENED,
+                )
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(fd, 0, RESERVE_BYTES)
+            else:
+                os.write(fd, bytes(RESERVE_BYTES))
         except OSError:
             self.release()
             raise
         finally:
             os.close(fd)
 
-    def _check_ours(self) -> None:
-        """A file of that name may be somebody's. Raises StoreError, OSError."""
-        if not self._is_ours():
-            raise StoreError(
-                f"{self.path} is in the way: the store keeps its reserve there, and "
-                f"this holds data; move it away, or {OTHER_STORE_HINT}",
-                StoreFault.STORE_NOT_OPENED,
-            )
-
     def _is_ours(self) -> bool:
         """Whether it has zeros, and no more of them than a reserve."""
         fd = os.open(self.path, os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_BINARY)
         with os.fdopen(fd, "rb") as file:
-            held = file.read(RESERVE_BYTES + 1)
-        return len(held) <= RESERVE_BYTES and held.count(0) == len(held)
+            content = file.read(RESERVE_BYTES + 1)
+        return len(content) <= RESERVE_BYTES and content.count(0) == len(content)
 
     def release(self) -> bool:
         """Free the room; returns whether there was any."""
@@ -102,35 +100,20 @@ class Reserve:
         return True
 
 
-def _fill(fd: int) -> None:
-    """Raises OSError where there is no room."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(fd, 0, RESERVE_BYTES)
-    else:
-        os.write(fd, bytes(RESERVE_BYTES))
+P = ParamSpec("P")
+R = TypeVar("R")
+Write = Callable[Concatenate[Any, P], R]
 
 
-class Reserved(Protocol):
-    """A store with a reserve, or with none where others look after the disk."""
-
-    where: str
-    reserve: Reserve | None
-
-
-Store = TypeVar("Store", bound=Reserved)
-Args = ParamSpec("Args")
-Result = TypeVar("Result")
-Write = Callable[Concatenate[Store, Args], Result]
-
-
-def with_reserve(write: Write[Store, Args, Result]) -> Write[Store, Args, Result]:
-    """Decorate a write: where the disk is full, it is repeated in the reserve.
+def with_reserve(write: Write[P, R]) -> Write[P, R]:
+    """Decorate a write of a `Database`: where the disk is full, it is repeated in the
+    reserve.
 
     It then raises ReserveUsedError: this is stored, but what follows will not be.
     """
 
     @wraps(write)
-    def guarded(store: Store, /, *args: Args.args, **more: Args.kwargs) -> Result:
+    def guarded(store: Database, /, *args: P.args, **more: P.kwargs) -> R:
         try:
             return write(store, *args, **more)
         except StoreFullError:
@@ -148,16 +131,21 @@ def with_reserve(write: Write[Store, Args, Result]) -> Write[Store, Args, Result
 BUSY_S = 30.0
 LANE_BUSY_S = 600.0
 """Hundreds of lanes begin at once, and each waits for its turn."""
-SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_address(word: str) -> bool:
     """Whether it names a database of a server, not a file."""
-    return word.startswith(SCHEMES)
+    return word.startswith(("postgresql://", "postgres://"))
 
 
-class Prepared(Closing):
-    """Transactions on tables, made where they are missing. All may raise StoreError."""
+class Database(Closing):
+    """An open database, whose tables are made where it is empty, and upgraded.
+
+    Every method may raise StoreError.
+    """
+
+    reserve: Reserve | None = None
+    """None where others look after the disk."""
 
     def __init__(self, source: Source) -> None:
         """Prepare it, or close it."""
@@ -169,8 +157,52 @@ class Prepared(Closing):
             source.close()
             raise
 
-    def _prepare(self) -> None:
-        """Make what is missing."""
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], busy_s: float = BUSY_S) -> Self:
+        """Open a file, or make it and its folder.
+
+        `busy_s` is how long to wait for another process that is writing.
+        """
+        if str(path).startswith(("postgresql:", "postgres:")):  # a path has one slash
+            raise StoreError(
+                "results are kept in a file on the host first, so that no run waits "
+                "for a network: leave --store and IOPLAN_STORE, or name a file, and "
+                'write results = "postgresql://…" into the lab file, or use '
+                "`ioplan push`",
+                StoreFault.STORE_ADDRESS,
+            )
+        path = Path(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the folder of the store {path} cannot be made: {error.strerror}; "
+                f"{OTHER_STORE_HINT}",
+                StoreFault.STORE_NOT_OPENED,
+            ) from error
+        opened = cls(SqliteFile(path, busy_s))
+        opened.reserve = Reserve(path)
+        return opened
+
+    @classmethod
+    def at(cls, place: str | os.PathLike[str]) -> Self:
+        """Open a file, or a database that is shared: `postgresql://…`."""
+        if is_address(address := str(place)):
+            return cls(_postgres(address))
+        return cls.open(place)
+
+    @classmethod
+    def to_read(cls, place: str | os.PathLike[str]) -> Self:
+        """As `at`, and also a file where nothing can be written."""
+        try:
+            return cls.at(place)
+        except StoreError as error:
+            path = Path(place)
+            is_full = isinstance(error, StoreFullError)  # then nothing can change
+            is_fixed = not has_log(path) if is_full else is_immutable(path)
+            if is_address(str(place)) or not is_fixed:
+                raise
+        return cls(SqliteFile(path, immutable=True))
 
     def close(self) -> None:
         """Close the connections."""
@@ -184,52 +216,10 @@ class Prepared(Closing):
         """A transaction that writes; durable when it ends."""
         return self._source.transaction(writes=True)
 
-
-class Database(Prepared):
-    """An open database. Every method may raise StoreError."""
-
-    reserve: Reserve | None = None
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], busy_s: float = BUSY_S) -> Self:
-        """Open a file, or make it and its folder.
-
-        `busy_s` is how long to wait for another process that is writing.
-        """
-        _check_is_file(path)
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"the folder of the store {path} cannot be made: {error.strerror}; "
-                "set IOPLAN_STORE to another file",
-                StoreFault.STORE_NOT_OPENED,
-            ) from error
-        made = cls(SqliteFile(path, busy_s))
-        made.reserve = Reserve(path)
-        return made
-
-    @classmethod
-    def at(cls, place: str | os.PathLike[str]) -> Self:
-        """Open a file, or a database that is shared: `postgresql://…`."""
-        address = str(place)
-        if is_address(address):
-            return cls(_postgres(address))
-        return cls.open(place)
-
-    @classmethod
-    def to_read(cls, place: str | os.PathLike[str]) -> Self:
-        """As `at`, and also a file where nothing can be written."""
-        try:
-            return cls.at(place)
-        except StoreFullError:  # a file in which nothing can change is read as it is
-            if is_address(str(place)) or has_log(Path(place)):
-                raise
-        except StoreError:
-            if is_address(str(place)) or not is_immutable(Path(place)):
-                raise
-        return cls(SqliteFile(Path(place), immutable=True))
+    def rows(self, query: str, **values: Any) -> list[Row]:
+        """The rows of a query in a transaction of its own."""
+        with self.reading() as connection:
+            return connection.rows(query, **values)
 
     def _prepare(self) -> None:
         """Nothing is written before it is known to be a store."""
@@ -264,14 +254,3 @@ def _postgres(address: str) -> Source:
             f"results in PostgreSQL need {error.name}: {install_command('postgres')}",
             StoreFault.STORE_DRIVER,
         ) from error
-
-
-def _check_is_file(path: str | os.PathLike[str]) -> None:
-    """pathlib makes one slash of two."""
-    if str(path).startswith(("postgresql:", "postgres:")):
-        raise StoreError(
-            "results are kept in a file on the host first, so that no run waits for a "
-            "network: leave --store and IOPLAN_STORE, or name a file, and write "
-            'results = "postgresql://…" into the lab file, or use `ioplan push`',
-            StoreFault.STORE_ADDRESS,
-        )

@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec import MsgspecError
+
 from ioplan.core.error_kinds import ExplainedError, StoreFault
 
 OTHER_STORE_HINT = "set IOPLAN_STORE to another file"
@@ -75,6 +77,20 @@ class ReserveUsedError(StoreFullError):
 
 class KeyViolation(Exception):
     """A key is there already, or what it refers to is not."""
+
+
+@contextmanager
+def validated(what: str) -> Iterator[None]:
+    """Stores are passed on, and anything may be in one. Raises StoreError."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, MsgspecError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise StoreError(
+            f"the store's {what} is not as ioplan writes it ({reason}): it is damaged "
+            f"or made by another program; use another store",
+            StoreFault.RECORD_DAMAGED,
+        ) from error
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import isfinite
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -27,21 +26,19 @@ from ioplan.records.record import (
     TargetResult,
 )
 from ioplan.results.store.connection import Row
-from ioplan.results.store.layout.tables import COLUMNS, PERCENTILE_COLUMNS
 from ioplan.workload import COUNTED, Direction
 
 TOTAL = "total"
 KEY = ("session", "seq", "target", "phase", "stream", "direction")
-VALUES = COLUMNS["figure"][len(KEY) :]
-NAMES = dict(zip(PERCENTILES, PERCENTILE_COLUMNS, strict=True))
 PERCENTILE_LIST = TypeAdapter(
     tuple[Percentile, ...], config=ConfigDict(defer_build=True)
 )
 COUNTED_SET = set(COUNTED)
-_VALUES, _PART = itemgetter(*VALUES), itemgetter(*KEY[2:5])
 
 Part = tuple[str, str, str]
 """Target, phase and stream."""
+WHOLE_RUN: Part = ("", "", "")
+Parts = RunRecord | TargetResult | PhaseResult
 
 
 class Results(Struct, frozen=True):
@@ -51,86 +48,12 @@ class Results(Struct, frozen=True):
     total: DirectionResult
 
 
-# Writing.
-
-
-def figure_rows(record: RunRecord) -> Iterator[Row]:
-    """The rows of a run."""
-    key = {"session": record.session, "seq": record.seq}
-    for target, phase, results in _parts(record):
-        place = {**key, "target": target, "phase": phase}
-        yield from _rows(place | {"stream": ""}, results)
-        for stream in () if _is_repetition(results) else results.streams:
-            yield from _rows(place | {"stream": stream.name}, stream)
-
-
-def _parts(
-    record: RunRecord,
-) -> Iterator[tuple[str, str, RunRecord | TargetResult | PhaseResult]]:
-    yield "", "", record
-    for name, target in record.targets.items():
-        yield name, "", target
-    for name, phase in record.phases.items():
-        yield "", name, phase
-
-
-def _is_repetition(results: RunRecord | TargetResult | PhaseResult) -> bool:
-    """Whether the figures of its only stream are those of all streams."""
-    if len(results.streams) != 1:
-        return False
-    (stream,) = results.streams
-    return stream.directions == results.directions and stream.total == results.total
-
-
-def _rows(
-    place: Row, results: RunRecord | TargetResult | PhaseResult | StreamResult
-) -> Iterator[Row]:
-    yield _row(place, TOTAL, results.total)
-    for direction in COUNTED:
-        if direction in results.directions:
-            yield _row(place, direction, results.directions[direction])
-
-
-def _row(place: Row, direction: str, result: DirectionResult) -> Row:
-    counts = {name: getattr(result, name) for name in VALUES[:5]}
-    return {**place, "direction": direction, **counts, **_latency_row(result.latency)}
-
-
-def _latency_row(latency: Latency | None) -> Row:
-    if latency is None:
-        return dict.fromkeys(VALUES[5:])
-    percentiles = latency.percentiles
-    known = {one.percent: one.latency_ns for one in percentiles}
-    supported = max((one.percent for one in percentiles if one.supported), default=None)
-    bound = min((one.percent for one in percentiles if one.is_bound), default=None)
-    row = {name: getattr(latency, name) for name in VALUES[5:9]}
-    row |= {name: known.get(percent) for percent, name in NAMES.items()}
-    row |= {"supported_percent": supported, "bound_percent": bound}
-    are_ours = [*known] == [percent for percent in PERCENTILES if percent in known]
-    marks = [(one.supported, one.is_bound) for one in percentiles]
-    if are_ours and marks == [_marks(p, supported, bound) for p in known]:
-        return row | {"percentiles": None}
-    return row | {"percentiles": PERCENTILE_LIST.dump_json(percentiles).decode()}
-
-
-def _marks(
-    percent: float, supported: float | None, bound: float | None
-) -> tuple[bool, bool]:
-    """Whether a percentile is supported, and whether it is a bound, by two columns.
-
-    Support falls with the percentile, and what is only a bound stays one.
-    """
-    return percent <= (supported or 0.0), percent >= (bound or 101.0)
-
-
-# Reading.
-
-
-class Stored(Struct, frozen=True, array_like=True):
-    """A row as msgspec checks it, as SQLite takes any value in any column.
+class Stored(Struct, frozen=True, array_like=True, rename={"others": "percentiles"}):
+    """The figures of a row of `figure`, as msgspec checks them; SQLite takes any value.
 
     It is used in place of a `DirectionResult` and its `Latency` where ten thousands are
     read for one figure each: the objects of all percentiles take longer than the rest.
+    `others` is JSON of all percentiles of another program that has others than ours.
     """
 
     ios: int
@@ -169,7 +92,7 @@ class Stored(Struct, frozen=True, array_like=True):
         return self._own(percent)
 
     def _own(self, percent: float) -> Percentile | None:
-        name = NAMES.get(percent)
+        name = PERCENTILE_COLUMNS.get(percent)
         value_ns = getattr(self, name) if name else None
         if value_ns is None:
             return None
@@ -180,28 +103,114 @@ class Stored(Struct, frozen=True, array_like=True):
         )
 
     def result(self) -> DirectionResult:
-        """All of it."""
-        counts = {name: getattr(self, name) for name in VALUES[:5]}
-        return DirectionResult.complete({**counts, "latency": self._whole_latency()})
-
-    def _whole_latency(self) -> Latency | None:
-        if self.mean_ns is None:
-            return None
-        moments = {name: getattr(self, name) for name in VALUES[5:9]}
-        return Latency.complete({**moments, "percentiles": self.percentiles})
+        """All figures, as a record has them."""
+        values = {name: getattr(self, name) for name in COUNTS}
+        latency = None
+        if self.latency:
+            moments = {name: getattr(self, name) for name in MOMENTS}
+            latency = Latency.complete({**moments, "percentiles": self.percentiles})
+        return DirectionResult.complete({**values, "latency": latency})
 
 
-def stored(row: Row) -> Stored:
-    """The checked figures of a row. Raises ValueError, MsgspecError."""
-    columns = _VALUES(row)
-    figures = msgspec.convert(columns, Stored)
-    if not isfinite(sum(filter(None, columns[:-1]))):
-        raise ValueError("a figure is infinite")
-    if figures.latency and None in columns[5:9]:
-        raise ValueError("a latency has no deviation, or no extremes")
-    if figures.others:
-        PERCENTILE_LIST.validate_json(figures.others)
-    return figures
+VALUES = Stored.__struct_encode_fields__
+COUNTS, MOMENTS = VALUES[:5], VALUES[5:9]
+PERCENTILE_COLUMNS = dict(zip(PERCENTILES, VALUES[9:16], strict=True))
+
+
+def _marks(
+    percent: float, supported: float | None, bound: float | None
+) -> tuple[bool, bool]:
+    """Whether a percentile is supported, and whether it is a bound, by two columns.
+
+    Support falls with the percentile, and what is only a bound stays one.
+    """
+    return percent <= (supported or 0.0), percent >= (bound or 101.0)
+
+
+# Writing.
+
+
+def figure_rows(record: RunRecord) -> Iterator[Row]:
+    """The rows of a run."""
+    parts: list[tuple[str, str, Parts]] = [("", "", record)]
+    parts += [(name, "", target) for name, target in record.targets.items()]
+    parts += [("", name, phase) for name, phase in record.phases.items()]
+    key = {"session": record.session, "seq": record.seq}
+    for target, phase, results in parts:
+        place = {**key, "target": target, "phase": phase}
+        yield from _rows(place | {"stream": ""}, results)
+        for stream in () if _is_repetition(results) else results.streams:
+            yield from _rows(place | {"stream": stream.name}, stream)
+
+
+def _is_repetition(results: Parts) -> bool:
+    """Whether the figures of its only stream are those of all streams."""
+    figures = [(stream.directions, stream.total) for stream in results.streams]
+    return figures == [(results.directions, results.total)]
+
+
+def _rows(place: Row, results: Parts | StreamResult) -> Iterator[Row]:
+    yield _row(place, TOTAL, results.total)
+    for direction in COUNTED:
+        if direction in results.directions:
+            yield _row(place, direction, results.directions[direction])
+
+
+def _row(place: Row, direction: str, result: DirectionResult) -> Row:
+    counts = {name: getattr(result, name) for name in COUNTS}
+    return {**place, "direction": direction, **counts, **_latency_row(result.latency)}
+
+
+def _latency_row(latency: Latency | None) -> Row:
+    if latency is None:
+        return dict.fromkeys(VALUES[5:])
+    percentiles = latency.percentiles
+    values = {p.percent: p.latency_ns for p in percentiles}
+    supported = max((p.percent for p in percentiles if p.supported), default=None)
+    bound = min((p.percent for p in percentiles if p.is_bound), default=None)
+    row = {name: getattr(latency, name) for name in MOMENTS}
+    row |= {name: values.get(p) for p, name in PERCENTILE_COLUMNS.items()}
+    row |= {"supported_percent": supported, "bound_percent": bound}
+    are_ours = [*values] == [percent for percent in PERCENTILES if percent in values]
+    marks = [(p.supported, p.is_bound) for p in percentiles]
+    if are_ours and marks == [_marks(p, supported, bound) for p in values]:
+        return row | {"percentiles": None}
+    return row | {"percentiles": PERCENTILE_LIST.dump_json(percentiles).decode()}
+
+
+# Reading.
+
+
+def results_by_part(
+    rows: Sequence[tuple[Any, ...]], read: Callable[[Stored], Any]
+) -> dict[Part, Results]:
+    """All results of a run, of rows from `target` on. Raises ValueError, MsgspecError
+    for rows that ioplan does not write."""
+    parts: dict[Part, dict[Any, Any]] = {}
+    for row, figures in zip(rows, _checked([row[4:] for row in rows]), strict=True):
+        parts.setdefault(row[:3], {})[row[3]] = read(figures)
+    return {part: _results(directions) for part, directions in parts.items()}
+
+
+def _results(directions: dict[Any, Any]) -> Results:
+    total = directions.pop(TOTAL, None)
+    if total is None or directions.keys() - COUNTED_SET:
+        raise ValueError(f"no total, or an unknown direction: {[*directions]}")
+    if len(directions) > 1:
+        directions = {d: directions[d] for d in COUNTED if d in directions}
+    return Results(directions, total)
+
+
+def _checked(rows: list[tuple[Any, ...]]) -> list[Stored]:
+    results = msgspec.convert(rows, list[Stored])
+    for columns, figures in zip(rows, results, strict=True):
+        if not isfinite(sum(filter(None, columns[:-1]))):
+            raise ValueError("a figure is infinite")
+        if figures.latency and None in columns[5:9]:
+            raise ValueError("a latency has no deviation, or no extremes")
+        if figures.others:
+            PERCENTILE_LIST.validate_json(figures.others)
+    return results
 
 
 LATENCY_COLUMNS = {
@@ -220,8 +229,8 @@ def columns_of(metric: Metric) -> tuple[str, ...] | None:
     """
     if metric != Metric(name=metric.name, direction=metric.direction):
         return None
-    if metric.percent in NAMES:
-        return ("ios", *PERCENTILE_NEEDS, NAMES[metric.percent])
+    if metric.percent in PERCENTILE_COLUMNS:
+        return ("ios", *PERCENTILE_NEEDS, PERCENTILE_COLUMNS[metric.percent])
     if metric.name == "bandwidth":
         return ("ios", "bytes")
     if metric.name in ("iops", "cpu"):
@@ -233,7 +242,7 @@ def columns_of(metric: Metric) -> tuple[str, ...] | None:
 def selection(table: str, columns: Collection[str]) -> str:
     """What is selected for a `Stored` of these columns; others are 0 or NULL."""
     return ", ".join(
-        f"{table}.{name}" if name in columns else "0" if name in VALUES[:5] else "NULL"
+        f"{table}.{name}" if name in columns else "0" if name in COUNTS else "NULL"
         for name in VALUES
     )
 
@@ -246,28 +255,3 @@ def some_results(rows: Iterable[Sequence[Any]]) -> list[Stored | None]:
     return msgspec.convert(
         [None if row[0] is None else row for row in rows], list[Stored | None]
     )
-
-
-def results_of(rows: Iterable[Row], read: Callable[[Row], Any]) -> Results:
-    """The results of one part of a run. Raises ValueError, MsgspecError for rows that
-    ioplan does not write."""
-    results = {row["direction"]: read(row) for row in rows}
-    total = results.pop(TOTAL, None)
-    if total is None or results.keys() - COUNTED_SET:
-        raise ValueError(f"no total, or an unknown direction: {[*results]}")
-    if len(results) > 1:
-        results = {one: results[one] for one in COUNTED if one in results}
-    return Results(results, total)
-
-
-def results_by_part(rows: Iterable[Row]) -> dict[Part, Results]:
-    """All results of a run, by target, phase and stream."""
-    parts: dict[Part, list[Row]] = {}
-    for row in rows:
-        parts.setdefault(_PART(row), []).append(row)
-    return {part: results_of(rows, result_of) for part, rows in parts.items()}
-
-
-def result_of(row: Row) -> DirectionResult:
-    """All figures of a row, as a record has them."""
-    return stored(row).result()

@@ -5,91 +5,20 @@ store.overview(SessionFilter(drive="S4EV*", verdict="failed", limit=20))
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from operator import attrgetter, itemgetter
-from typing import Any, Literal, NamedTuple
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
-from ioplan.results.store.connection import Connection, Row
-from ioplan.results.store.layout.tables import SESSION_TABLES
+from ioplan.results.store.connection import Row
+from ioplan.results.store.errors import validated
 from ioplan.results.store.layout.views import SESSIONS
-from ioplan.results.store.rows import validated
-
-# How much there is of sessions, so that two stores can be compared.
-#
-# Every statement is about the sessions named, and is answered from the tables' keys.
-
-CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
-"""What a session never changes."""
-
-
-class SessionExtent(NamedTuple):
-    """How much there is of a session: `counts` are rows by table.
-
-    `constants` are the values of what it never changes.
-    """
-
-    constants: tuple[str, ...]
-    status: str
-    ended_at: str | None
-    counts: dict[str, int]
-
-    @property
-    def runs(self) -> int:
-        """How many it has."""
-        return self.counts.get("run", 0)
-
-    def covers(self, other: SessionExtent) -> bool:
-        """Whether nothing of the other one is missing in this."""
-        return self[:-1] == other[:-1] and all(
-            self.counts.get(table, 0) >= count for table, count in other.counts.items()
-        )
-
-
-def extents(connection: Connection, ids: Sequence[str]) -> dict[str, SessionExtent]:
-    """The extents of those of these sessions that are there; a few hundred at most."""
-    keys = {f"id{at}": id for at, id in enumerate(ids)}
-    listed = ", ".join(f":{key}" for key in keys)
-    names = ", ".join(("id", "status", "ended_at", *CONSTANT_COLUMNS))
-    found = f"SELECT {names} FROM session WHERE id IN ({listed})"
-    rows = connection.rows(found, **keys)
-    counts: dict[str, dict[str, int]] = {}
-    for row in connection.rows(_counts(listed), **keys):
-        counts.setdefault(row["session"], {})[row["what"]] = row["number"]
-    return {
-        row["id"]: SessionExtent(
-            tuple(row[name] for name in CONSTANT_COLUMNS),
-            row["status"],
-            row["ended_at"],
-            counts.get(row["id"], {}),
-        )
-        for row in rows
-    }
-
-
-def _counts(listed: str) -> str:
-    return " UNION ALL ".join(
-        f"SELECT session, '{table}' AS what, count(*) AS number FROM {table} "
-        f"WHERE session IN ({listed}) GROUP BY session"
-        for table in SESSION_TABLES
-    )
-
-
-def run_identities(connection: Connection, id: str) -> dict[int, tuple[Any, ...]]:
-    """The runs of a session by number: what each is, and its IOPS with every digit."""
-    query = """
-        SELECT run.seq, run.run_id, run.status, run.env, f.iops
-        FROM run LEFT JOIN figure AS f ON f.session = run.session AND f.seq = run.seq
-          AND f.target = '' AND f.phase = '' AND f.stream = '' AND f.direction = 'total'
-        WHERE run.session = :session ORDER BY run.seq"""
-    rows = connection.rows(query, session=id)
-    return {row["seq"]: tuple(row.values()) for row in rows}
-
 
 SessionVerdict = Literal[
     "held", "failed", "undecided", "not measured", "no baseline", "none"
@@ -227,7 +156,7 @@ def _conditions(wanted: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
 
 
 def _any_like(columns: Iterable[str], value: str) -> str:
-    tests = (f"lower(s.{one}) LIKE :{value} ESCAPE '!'" for one in columns)
+    tests = (f"lower(s.{name}) LIKE :{value} ESCAPE '!'" for name in columns)
     return f"({' OR '.join(tests)})"
 
 
@@ -237,50 +166,25 @@ def _pattern(word: str) -> str:
     return escaped.replace("*", "%")
 
 
-OTHERS = ("id", "host_name", "drive", "tags")
-PLAIN = tuple(n for n in SessionOverview.__struct_fields__ if n not in OTHERS)
-TEXT_FIELDS = [
-    name
-    for name, kind in SessionOverview.__annotations__.items()
-    if kind in ("str", "SessionStatus", "SessionVerdict")
-]
-DRIVE_FIELDS = tuple(Drive.model_fields)
-_plain_of, _drive_of = itemgetter(*PLAIN), itemgetter(*DRIVE_FIELDS)
-_texts_of = attrgetter(*TEXT_FIELDS)
+_drive_columns = itemgetter(*Drive.model_fields)
 
 
 def overviews_of(rows: Iterable[Row]) -> list[SessionOverview]:
     """From the rows of a query. Raises StoreError for what is not as it was written."""
-    drives: dict[tuple[Any, ...], Drive | None] = {}
-    found = []
+    overviews = []
     for row in rows:
-        values = _drive_of(row)
-        if values not in drives:
-            drives[values] = _drive(values)
         with validated(f"session {row['session']!r}"):
-            found.append(_checked(_overview(row, drives[values])))
-    return found
+            fields = row | {
+                "id": row["session"],
+                "host_name": row["host"],
+                "drive": _drive(*_drive_columns(row)),
+                "tags": msgspec.json.decode(row["tags"]),
+            }
+            overviews.append(msgspec.convert(fields, SessionOverview))
+    return overviews
 
 
-def _overview(row: Row, drive: Drive | None) -> SessionOverview:
-    return SessionOverview(
-        id=row["session"],
-        host_name=row["host"],
-        drive=drive,
-        tags=tuple(json.loads(row["tags"])) if row["tags"] != "[]" else (),
-        **dict(zip(PLAIN, _plain_of(row), strict=True)),
-    )
-
-
-def _drive(values: tuple[Any, ...]) -> Drive | None:
-    found = Drive.model_construct(**dict(zip(DRIVE_FIELDS, values, strict=True)))
-    known = found.serial or found.model or found.wwid or found.lab_name
-    return found if known else None
-
-
-def _checked(found: SessionOverview) -> SessionOverview:
-    if {*map(type, _texts_of(found)), *map(type, found.tags)} <= {str}:
-        return found
-    known = zip(TEXT_FIELDS, _texts_of(found), strict=True)
-    wrong = (name for name, value in known if not isinstance(value, str))
-    raise TypeError(f"its {next(wrong, 'tag')} is no text")
+@lru_cache(4096)
+def _drive(*values: Any) -> Drive | None:
+    drive = Drive(**dict(zip(Drive.model_fields, values, strict=True)))
+    return drive if drive.name else None

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row, tuple_row
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.connection import Row
+from ioplan.results.store.connection import Row, Source
 from ioplan.results.store.errors import KeyViolation, StoreError, without_password
 
 CONNECTION: dict[str, Any] = {
@@ -51,21 +51,20 @@ PARAMETER = re.compile(r"(?<![:\w]):(\w+)(?!:)")
 MOST_IDLE = 5
 
 
-class PostgresDatabase:
+class PostgresDatabase(Source):
     """The database at `postgresql://[USER@]HOST/DATABASE`. Raises StoreError.
 
     Passwords are libpq's business: ~/.pgpass, PGPASSWORD, or a peer's login.
     """
 
     def __init__(self, address: str) -> None:
+        super().__init__()
         self.where = without_password(address)
         _check(address)
         self._address = address
-        self._idle: list[psycopg.Connection[Row]] = []
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[PostgresConnection]:
-        """Each has a connection to itself; those that are done are used again."""
         with _errors(self.where):
             connection = self._idle_connection() or self._new_connection()
             try:
@@ -79,31 +78,24 @@ class PostgresDatabase:
                 else:
                     connection.close()
 
-    def _idle_connection(self) -> psycopg.Connection[Row] | None:
+    def _idle_connection(self) -> Any:
         """One that the server has not closed meanwhile."""
-        with suppress(IndexError):
-            while connection := self._idle.pop():
-                with suppress(psycopg.Error):
-                    connection.execute("SELECT 1")
-                    connection.rollback()
-                    return connection
-                connection.close()
+        while connection := super()._idle_connection():
+            with suppress(psycopg.Error):
+                connection.execute("SELECT 1")
+                connection.rollback()
+                return connection
+            connection.close()
         return None
 
     def _new_connection(self) -> psycopg.Connection[Row]:
         return psycopg.connect(self._address, row_factory=dict_row, **CONNECTION)
-
-    def close(self) -> None:
-        """Close the connections that are idle."""
-        while self._idle:
-            self._idle.pop().close()
 
 
 class PostgresConnection:
     """A transaction; see `connection.Connection`."""
 
     for_update = " FOR UPDATE"
-    own = ""
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self._connection = connection

@@ -3,35 +3,37 @@
     for pushed in push(local, shared): ...
 
 Every page of runs is one transaction there, and a run that is there is not sent
-again. So a push that was cut off goes on, and two at a time do no harm. What is asked
-of either store is about the sessions pushed, however many others there are.
+again. So a push that was cut off goes on, and two at a time do no harm. Every statement
+is about the sessions pushed, and is answered from the tables' keys, however many other
+sessions there are.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
-from ioplan.results.store.layout.tables import COLUMNS, RUN_TABLES, insert_missing
-from ioplan.results.store.overview import CONSTANT_COLUMNS, extents, run_identities
-from ioplan.results.store.pages import (
-    OF_VERDICT,
-    SET_WORDS,
-    UPDATE_PLACE,
-    UPDATE_VERDICT,
+from ioplan.results.store.layout.tables import (
+    COLUMNS,
+    RUN_TABLES,
+    SESSION_TABLES,
+    insert_missing,
 )
 from ioplan.results.store.rows import tags_text
-from ioplan.results.store.store import Store
+from ioplan.results.store.sessions import SET_WORDS, UPDATE_PLACE
+from ioplan.results.store.store import OF_VERDICT, UPDATE_VERDICT, Store
 
 PAGE = 50
 SESSIONS = 200
 """How many sessions are compared at once."""
+CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
+"""What a session never changes."""
 SHARED_COLUMNS = ("tags", "note")
 """What people may have added there, too."""
 CHANGES = [
@@ -45,6 +47,70 @@ VERDICT_KEY = itemgetter("seq", "plan_digest", "position")
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
+IDENTITIES = """
+    SELECT run.seq, run.run_id, run.status, run.env, f.iops
+    FROM run LEFT JOIN figure AS f ON f.session = run.session AND f.seq = run.seq
+      AND f.target = '' AND f.phase = '' AND f.stream = '' AND f.direction = 'total'
+    WHERE run.session = :session ORDER BY run.seq"""
+"""What each run of a session is, and its IOPS with every digit."""
+
+
+class SessionExtent(NamedTuple):
+    """How much there is of a session: `counts` are rows by table."""
+
+    constants: tuple[str, ...]
+    status: str
+    ended_at: str | None
+    counts: dict[str, int]
+
+    @property
+    def runs(self) -> int:
+        """How many it has."""
+        return self.counts.get("run", 0)
+
+    def covers(self, other: SessionExtent) -> bool:
+        """Whether nothing of the other one is missing in this."""
+        return self[:-1] == other[:-1] and all(
+            self.counts.get(table, 0) >= count for table, count in other.counts.items()
+        )
+
+
+def compared(
+    local: Store, shared: Store, ids: Iterable[str]
+) -> Iterator[tuple[str, SessionExtent, SessionExtent | None]]:
+    """How much there is here and there, of those sessions that are here."""
+    ordered = sorted(ids)
+    for first in range(0, len(ordered), SESSIONS):
+        page = ordered[first : first + SESSIONS]
+        with local.reading() as here, shared.reading() as there:
+            ours, theirs = _extents(here, page), _extents(there, page)
+        yield from ((id, ours[id], theirs.get(id)) for id in page if id in ours)
+
+
+def _extents(connection: Connection, ids: Sequence[str]) -> dict[str, SessionExtent]:
+    keys = {f"id{number}": id for number, id in enumerate(ids)}
+    listed = ", ".join(f":{key}" for key in keys)
+    queries = (
+        f"SELECT session, '{table}' AS what, count(*) AS number FROM {table} "
+        f"WHERE session IN ({listed}) GROUP BY session"
+        for table in SESSION_TABLES
+    )
+    counts: dict[str, dict[str, int]] = {id: {} for id in ids}
+    for row in connection.rows(" UNION ALL ".join(queries), **keys):
+        counts[row["session"]][row["what"]] = row["number"]
+    names = ", ".join(("id", "status", "ended_at", *CONSTANT_COLUMNS))
+    query = f"SELECT {names} FROM session WHERE id IN ({listed})"
+    return {
+        id: SessionExtent((*constants,), status, ended_at, counts[id])
+        for id, status, ended_at, *constants in connection.tuples(query, **keys)
+    }
+
+
+def not_there(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[str]:
+    """The sessions, of these or of all, that the shared store has not completely."""
+    for id, ours, theirs in compared(local, shared, set(ids) or local.ids()):
+        if not (theirs and theirs.covers(ours)):
+            yield id
 
 
 class Pushed(NamedTuple):
@@ -63,19 +129,6 @@ def push(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[Pushe
         yield Pushed(id, push_session(local, shared, id))
 
 
-def not_there(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[str]:
-    """The sessions, of these or of all, that the shared store has not completely."""
-    wanted = iter(sorted(set(ids) or local.ids()))
-    while page := list(islice(wanted, SESSIONS)):
-        with local.reading() as here, shared.reading() as there:
-            ours, theirs = extents(here, page), extents(there, page)
-        yield from (
-            id
-            for id in page
-            if id in ours and not (id in theirs and theirs[id].covers(ours[id]))
-        )
-
-
 def push_session(local: Store, shared: Store, id: str) -> int:
     """Send what is missing of a session; returns how many runs that was.
 
@@ -83,100 +136,96 @@ def push_session(local: Store, shared: Store, id: str) -> int:
     Raises StoreError.
     """
     with local.reading() as here:
-        begun = extents(here, [id]).get(id)
-        session = _rows(here, "session", "id = :id", id=id)
-        envs = [_rows(here, "env", "digest = :env", env=one["env"]) for one in session]
-        drives = [
-            _rows(here, "drive", "digest = :drive", drive=one["drive"])
-            for one in session
-        ]
+        begun = _extents(here, [id]).get(id)
+        if begun is None:
+            text = f"the store {local.where} has no session {id!r}"
+            raise StoreError(text, StoreFault.NO_SESSION)
+        (session,) = _rows(here, "session", "id = :id", id=id)
+        env = _rows(here, "env", "digest = :env", env=session["env"])
+        drive = _rows(here, "drive", "digest = :drive", drive=session["drive"])
         # before the runs are looked up: none is of a run that comes later
-        said = [(name, _of_session(here, name, id)) for name in ("verdict", "event")]
-        is_edited = any(event["kind"] == "edited" for event in said[1][1])
+        verdicts, events = (
+            _of_session(here, name, id) for name in ("verdict", "event")
+        )
+        is_edited = any(event["kind"] == "edited" for event in events)
         edited = _of_session(here, "run", id) if is_edited else []
-    if begun is None:
-        text = f"the store {local.where} has no session {id!r}"
-        raise StoreError(text, StoreFault.NO_SESSION)
     try:
         with shared.writing() as there:
-            insert_missing(there, "env", *envs[0])
-            insert_missing(there, "drive", *drives[0])
-            insert_missing(there, "session", *(one | BEGUN for one in session))
-            _check_same(there, session[0], shared.where)
+            insert_missing(there, "env", *env)
+            insert_missing(there, "drive", *drive)
+            insert_missing(there, "session", session | BEGUN)
+            _check_same(there, session, shared.where)
         runs = _push_runs(local, shared, id)
         with shared.writing() as there:
-            for table, rows in said:
-                insert_missing(there, table, *rows)
-            _replace_verdicts(there, id, said[0][1])
+            insert_missing(there, "verdict", *verdicts)
+            insert_missing(there, "event", *events)
+            _replace_verdicts(there, id, verdicts)
             if edited:
                 _replace_places(there, id, edited)
-            there.change(UPDATE, *session)
-            _add_words(there, session[0])
+            there.change(UPDATE, session)
+            _add_words(there, session)
     except KeyViolation as error:
         raise _incomplete(id, shared.where) from error
     with shared.reading() as there:
-        if not extents(there, [id])[id].covers(begun):
+        if not _extents(there, [id])[id].covers(begun):
             raise _incomplete(id, shared.where)
     return runs
 
 
-def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
-    """What was judged again after a resume is known there as it was before; and what
-    an edited plan no longer expects."""
-    known = _of_session(there, "verdict", id)
-    there.change(UPDATE_VERDICT, *(row for row in rows if row not in known))
-    current = set(map(VERDICT_KEY, rows))
-    gone = (row for row in known if VERDICT_KEY(row) not in current)
-    there.change(f"DELETE FROM verdict WHERE {OF_VERDICT}", *gone)
-
-
-def _replace_places(there: Connection, id: str, rows: Sequence[Row]) -> None:
-    """The runs of an edited plan may have other places in it."""
-    known = {row["seq"]: row for row in _of_session(there, "run", id)}
-    there.change(UPDATE_PLACE, *(r for r in rows if known.get(r["seq"], r) != r))
-
-
-def _add_words(there: Connection, session: Row) -> None:
-    """Tags join those that are there; a note replaces another."""
-    (known,) = _rows(there, "session", "id = :id", id=session["id"])
-    tags = json.loads(known["tags"]) + json.loads(session["tags"])
-    words = {"tags": tags_text(tags), "note": session["note"] or known["note"]}
-    there.change(SET_WORDS, {"id": session["id"], **words})
+def _check_same(there: Connection, session: Row, where: str) -> None:
+    rows = _rows(there, "session", "id = :id", id=session["id"])
+    if not rows:  # they are not shown to this role
+        raise _conflict(session["id"], where, "it was added by somebody else")
+    if wrong := [name for name in CONSTANT_COLUMNS if rows[0][name] != session[name]]:
+        raise _conflict(session["id"], where, f"its {wrong[0]} is another one")
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:
     """Send the runs that are missing there, page by page."""
     with local.reading() as here, shared.reading() as there:
-        ours, theirs = run_identities(here, id), run_identities(there, id)
+        ours, theirs = (
+            {run[0]: run for run in connection.tuples(IDENTITIES, session=id)}
+            for connection in (here, there)
+        )
     if wrong := [seq for seq in theirs if ours.get(seq, theirs[seq]) != theirs[seq]]:
         raise _conflict(id, shared.where, f"its run {wrong[0]} is another one")
-    missing = iter([seq for seq in ours if seq not in theirs])
-    sent = 0
-    while page := list(islice(missing, PAGE)):
+    missing = [seq for seq in ours if seq not in theirs]
+    for first in range(0, len(missing), PAGE):
+        numbers = ", ".join(str(int(seq)) for seq in missing[first : first + PAGE])
+        condition = f"session = :session AND seq IN ({numbers})"
         with local.reading() as here:
-            found = [(table, _of_runs(here, table, id, page)) for table in RUN_TABLES]
-            envs = [
-                _rows(here, "env", "digest = :env", env=env) for env in _envs(found)
-            ]
+            rows = {t: _rows(here, t, condition, session=id) for t in RUN_TABLES}
+            digests = {run["env"] for run in rows["run"]}
+            envs = [_rows(here, "env", "digest = :env", env=env) for env in digests]
         with shared.writing() as there:
-            for rows in envs:
-                insert_missing(there, "env", *rows)
-            for table, rows in found:
-                insert_missing(there, table, *rows)
-        sent += len(page)
-    return sent
+            insert_missing(there, "env", *chain.from_iterable(envs))
+            for table in RUN_TABLES:
+                insert_missing(there, table, *rows[table])
+    return len(missing)
 
 
-def _envs(found: list[tuple[str, list[Row]]]) -> list[str]:
-    return list(dict.fromkeys(row["env"] for row in found[0][1]))
+def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
+    """What was judged again after a resume is there as it was before; and so is what
+    an edited plan no longer expects."""
+    stored = _of_session(there, "verdict", id)
+    there.change(UPDATE_VERDICT, *(row for row in rows if row not in stored))
+    current = set(map(VERDICT_KEY, rows))
+    gone = (row for row in stored if VERDICT_KEY(row) not in current)
+    there.change(f"DELETE FROM verdict WHERE {OF_VERDICT}", *gone)
 
 
-def _check_same(there: Connection, session: Row, where: str) -> None:
-    found = next(iter(_rows(there, "session", "id = :id", id=session["id"])), None)
-    if found is None:  # its rows are not shown to this role
-        raise _conflict(session["id"], where, "it was added by somebody else")
-    if wrong := [name for name in CONSTANT_COLUMNS if found[name] != session[name]]:
-        raise _conflict(session["id"], where, f"its {wrong[0]} is another one")
+def _replace_places(there: Connection, id: str, rows: Sequence[Row]) -> None:
+    """The runs of an edited plan may have other places in it."""
+    stored = {row["seq"]: row for row in _of_session(there, "run", id)}
+    there.change(UPDATE_PLACE, *(r for r in rows if stored.get(r["seq"], r) != r))
+
+
+def _add_words(there: Connection, session: Row) -> None:
+    """Tags join those that are there; a note replaces another."""
+    (stored,) = _rows(there, "session", "id = :id", id=session["id"])
+    tags = json.loads(stored["tags"]) + json.loads(session["tags"])
+    words = {"tags": tags_text(tags), "note": session["note"] or stored["note"]}
+    there.change(SET_WORDS, {"id": session["id"], **words})
 
 
 def _conflict(id: str, where: str, why: str) -> StoreError:
@@ -194,19 +243,8 @@ def _incomplete(id: str, where: str) -> StoreError:
     )
 
 
-# ---- statements
-
-
 def _of_session(connection: Connection, table: str, id: str) -> list[Row]:
     return _rows(connection, table, "session = :session", session=id)
-
-
-def _of_runs(
-    connection: Connection, table: str, id: str, seqs: Sequence[int]
-) -> list[Row]:
-    listed = ", ".join(str(int(seq)) for seq in seqs)
-    condition = f"session = :session AND seq IN ({listed})"
-    return _rows(connection, table, condition, session=id)
 
 
 def _rows(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
-from msgspec import MsgspecError
 from pydantic_core import to_jsonable_python
 
-from ioplan.core.error_kinds import StoreFault
 from ioplan.records.drive import Drive
 from ioplan.records.session import KnownState, Session, SessionEvent
 from ioplan.results.store.connection import Row
-from ioplan.results.store.errors import StoreError
+from ioplan.results.store.errors import validated
 
 
 def env_row(host: dict[str, Any]) -> dict[str, str]:
@@ -31,12 +28,9 @@ def drive_row(drive: Drive) -> Row:
 
 
 def _canonical(facts: Any) -> str:
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), default=_jsonable)
-
-
-def _jsonable(value: object) -> Any:
-    """What a lab or a backend may have that JSON has not, such as a date."""
-    return to_jsonable_python(value)
+    """JSON, also of what JSON has not, such as a date of a backend."""
+    as_json = to_jsonable_python
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), default=as_json)
 
 
 def _digest(text: str) -> str:
@@ -75,14 +69,14 @@ def session_of(row: Row) -> Session:
         fields["host"] = json.loads(fields.pop("facts"))
         for name in ("request", "resolved", "tags"):
             fields[name] = json.loads(fields[name])
-        known = {name: fields.pop(name) for name in Drive.model_fields}
-        fields["drive"] = known if fields["drive"] else None
+        drive = {name: fields.pop(name) for name in Drive.model_fields}
+        fields["drive"] = drive if fields["drive"] else None
         return Session.model_validate(fields)
 
 
-def event_of(row: Row, session: str) -> SessionEvent:
-    """An event from its columns. Raises StoreError."""
-    with validated(f"event of session {session!r}"):
+def event_of(row: Row) -> SessionEvent:
+    """An event from its columns and its session. Raises StoreError."""
+    with validated(f"event of session {row.pop('session')!r}"):
         return SessionEvent.model_validate(row)
 
 
@@ -102,20 +96,3 @@ def state_of(row: Row) -> KnownState:
         loaded = {name: json.loads(row[name]) for name in ("path", "evidence")}
         loaded["account"] = loaded["evidence"].pop(ACCOUNT, "")
         return KnownState.model_validate(row | loaded)
-
-
-DAMAGES = (ValueError, TypeError, LookupError, MsgspecError)
-
-
-@contextmanager
-def validated(what: str) -> Iterator[None]:
-    """Stores are passed on, and anything may be in one."""
-    try:
-        yield
-    except (*DAMAGES, RecursionError) as error:
-        reason = str(error).splitlines()[0]
-        raise StoreError(
-            f"the store's {what} is not as ioplan writes it ({reason}): it is damaged "
-            f"or made by another program; use another store",
-            StoreFault.RECORD_DAMAGED,
-        ) from error

@@ -8,11 +8,11 @@ Three queries of one condition read any number of runs: columns, figures and ver
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Flag, auto
 from functools import cache, lru_cache
 from math import isfinite
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -35,21 +35,61 @@ from ioplan.records.record import (
 )
 from ioplan.records.seek import Found
 from ioplan.results.store.connection import Connection, Row
-from ioplan.results.store.errors import StoreError
+from ioplan.results.store.errors import StoreError, validated
 from ioplan.results.store.figures import (
+    KEY,
     TOTAL,
     VALUES,
+    WHOLE_RUN,
+    Part,
     Results,
     Stored,
     figure_rows,
     results_by_part,
-    results_of,
     selection,
     some_results,
-    stored,
 )
-from ioplan.results.store.layout.tables import COLUMNS
-from ioplan.results.store.rows import env_row, validated
+from ioplan.results.store.rows import env_row
+
+OF_RUN = "session = :session AND seq = :seq"
+
+
+class RunColumns(Struct, frozen=True, array_like=True):
+    """A row of `run` as msgspec checks it, as SQLite takes any value in any column.
+
+    JSON is what no query asks for: `asked` without its place in the plan, `extras`
+    without figures. Instead of `env`, a digest, the facts of the host are read.
+    """
+
+    session: str
+    seq: int
+    run_id: str
+    test: str
+    kind: Literal["run", "prepare", "probe"]
+    step: int
+    name: str
+    round: int
+    iteration: int
+    cell: str
+    after_name: str
+    after_digest: str
+    removed: int
+    status: Status
+    cause: str
+    message: str
+    started_at: str
+    ended_at: str
+    run_s: float
+    cpu_percent: float | None
+    steady: str | None
+    decided: str | None
+    found: str | None
+    ioplan: str
+    env: str
+    asked: str
+    backend: str
+    target: str
+    extras: str  # last, so that the others are read without it
 
 
 class Fields(Flag):
@@ -66,53 +106,35 @@ class Fields(Flag):
     ALL = FIGURES | SETUP | WORKLOAD | EXTRAS
 
 
-PLACE = {
-    "session": str,
-    "seq": int,
-    "run_id": str,
-    "status": Status,
-    "run_s": float,
-    "cpu_percent": float | None,
-    "steady": str | None,
-    "decided": str | None,
-    "found": str | None,
-}
-"""Columns that are fields of a record, with their types: SQLite takes any."""
-IN_PLAN = {
-    "test": str,
-    "kind": Literal["run", "prepare", "probe"],
-    "step": int,
-    "name": str,
-    "round": int,
-    "iteration": int,
-}
+PLAIN = ("session", "seq", "run_id", "status", "run_s", "cpu_percent")
+ENDED = ("cause", "message", "started_at", "ended_at", "ioplan")
+"""Columns that are fields of a record."""
+IN_PLAN = ("test", "kind", "step", "name", "round", "iteration")
 """Columns that are fields of `Asked`."""
-STATE = {"after_name": str, "after_digest": str, "removed": int, "cell": str}
 JSON_MODELS: dict[str, type[Model]] = {
     "steady": Steady,
     "decided": Decided,
     "found": Found,
 }
-ENDED = ("cause", "message", "started_at", "ended_at", "ioplan")
-SETUP = dict.fromkeys((*ENDED, "backend", "target"), str)
-"""Columns of what it ran on, and how."""
-SLOT = (
-    *("run_id", "status", *IN_PLAN, "cell"),
-    *("after_name", "after_digest", "removed", "steady", "decided"),
-)
+OPTIONAL = {
+    **dict.fromkeys((*ENDED, "env", "backend", "target"), Fields.SETUP),
+    "asked": Fields.WORKLOAD,
+    "extras": Fields.EXTRAS,
+}
+"""Columns that are read for these fields only."""
+AFTER = ("after_name", "after_digest", "removed")
+SLOT = ("run_id", "status", *IN_PLAN, "cell", *AFTER, "steady", "decided")
 """What decides which runs of a session count."""
-WHERE = (*IN_PLAN, "cell", "after_name", "after_digest", "removed", "asked")
+WHERE = (*IN_PLAN, "cell", *AFTER, "asked")
 """What says where in its plan a run is; an edited plan changes it."""
 FIGURES = {"directions", "total"}
-APART = {*PLACE, *SETUP, *FIGURES, "asked", "host", "verdicts"} - {"schema_version"}
+APART = {*PLAIN, *ENDED, *JSON_MODELS, "backend", "target", *FIGURES}
+APART |= {"asked", "host", "verdicts"}
 """Fields of a record that `extras` does not have."""
 IN_PARTS = {"streams": {"__all__": FIGURES}}
-EXTRAS: Any = {
-    **dict.fromkeys(APART, True),
-    **IN_PARTS,
-    "targets": {"__all__": IN_PARTS | dict.fromkeys(FIGURES, True)},
-    "phases": {"__all__": IN_PARTS | dict.fromkeys(FIGURES, True)},
-}
+IN_ALL_PARTS = {"__all__": IN_PARTS | dict.fromkeys(FIGURES, True)}
+EXTRAS: Any = dict.fromkeys(APART, True) | IN_PARTS
+EXTRAS |= {"targets": IN_ALL_PARTS, "phases": IN_ALL_PARTS}
 ASKED_APART = {*IN_PLAN, "cell", "after", "removed"}
 
 
@@ -121,10 +143,10 @@ ASKED_APART = {*IN_PLAN, "cell", "after", "removed"}
 
 def run_row(record: RunRecord, env: str) -> Row:
     """The columns of a run; `env` is the digest of its host's facts."""
-    row = {name: getattr(record, name) for name in (*PLACE, *ENDED)}
-    for name in JSON_MODELS:
-        row[name] = row[name] and row[name].model_dump_json()
-    return row | {
+    models = {name: getattr(record, name) for name in JSON_MODELS}
+    return {
+        **{name: getattr(record, name) for name in (*PLAIN, *ENDED)},
+        **{name: model and model.model_dump_json() for name, model in models.items()},
         **place_row(record),
         "env": env,
         "backend": record.backend.model_dump_json(),
@@ -148,6 +170,15 @@ def place_row(record: RunRecord) -> Row:
     }
 
 
+def same_run(record: RunRecord, other: RunRecord) -> bool:
+    """Whether two records are of the same run, however it was judged."""
+    first, second = (
+        (run_row(run, ""), env_row(run.host), list(figure_rows(run)))
+        for run in (record, other)
+    )
+    return first == second
+
+
 # Reading.
 
 
@@ -155,63 +186,58 @@ def read_runs(
     connection: Connection, fields: Fields, condition: str, **values: Any
 ) -> list[RunRecord]:
     """The runs of a condition, by session and number. Raises StoreError."""
-    rows = connection.rows(_query(fields, condition), **values)
-    query = _figure_query(fields, condition)
-    figures = _grouped(connection, query, values)
-    verdicts = _grouped(connection, _verdict_query(fields, condition), values)
+    rows = connection.tuples(_run_query(fields, condition), **values)
+    figures, verdicts = ByRun(), ByRun()
+    if Fields.FIGURES in fields:
+        query = _figure_query(fields, condition)
+        figures = _by_run(connection.tuples(query, **values))
+    if Fields.EXTRAS in fields:
+        verdicts = _by_run(connection.tuples(_verdict_query(condition), **values))
     return [
-        record_of(
-            row,
-            figures.get(_key(row), ()) if query else None,
-            verdicts.get(_key(row), ()),
-        )
+        record_of(row, fields, figures.get(row[:2], []), verdicts.get(row[:2], []))
         for row in rows
     ]
 
 
-_key = itemgetter("session", "seq")
+Values = Sequence[tuple[Any, ...]]
+"""Rows of which nothing is checked yet."""
+ByRun = dict[tuple[Any, ...], list[tuple[Any, ...]]]
 
 
-def _grouped(
-    connection: Connection, query: str, values: Row
-) -> dict[tuple[str, int], list[Row]]:
-    by_run: dict[tuple[str, int], list[Row]] = {}
-    for row in connection.rows(query, **values) if query else ():
-        by_run.setdefault(_key(row), []).append(row)
+def _by_run(rows: Values) -> ByRun:
+    by_run = ByRun()
+    for row in rows:
+        by_run.setdefault(row[:2], []).append(row[2:])
     return by_run
 
 
-def _query(fields: Fields, condition: str) -> str:
-    names = [*PLACE, *IN_PLAN, *STATE]
-    names += SETUP if Fields.SETUP in fields else ()
-    names += ("asked",) if Fields.WORKLOAD in fields else ()
-    names += ("extras",) if Fields.EXTRAS in fields else ()
-    host = ", env.facts AS host" if Fields.SETUP in fields else ""
+def _run_query(fields: Fields, condition: str) -> str:
+    columns = ", ".join(
+        ("env.facts" if name == "env" else f"run.{name}")
+        if OPTIONAL.get(name, Fields.PLACE) in fields
+        else "''"
+        for name in RunColumns.__struct_fields__
+    )
+    env = "JOIN env ON run.env = env.digest" if Fields.SETUP in fields else ""
     return f"""
-        SELECT {", ".join(f"run.{name}" for name in names)}{host}
-        FROM run {"JOIN env ON run.env = env.digest" if host else ""}
+        SELECT {columns} FROM run {env}
         WHERE {condition} ORDER BY run.session, run.seq"""
 
 
 def _figure_query(fields: Fields, condition: str) -> str:
-    names, where = COLUMNS["figure"], ""
+    where = _of_runs("f", condition)
     if Fields.EXTRAS not in fields:
-        names = ("session", "seq", "direction", *VALUES)
-        where = "AND f.target = '' AND f.phase = '' AND f.stream = ''"
-    return f"""
-        SELECT {", ".join(f"f.{name}" for name in names)} FROM figure AS f
-        WHERE {_of_runs("f", condition)} {where}
-        """ * (Fields.FIGURES in fields)
+        where += " AND f.target = '' AND f.phase = '' AND f.stream = ''"
+    columns = ", ".join(f"f.{name}" for name in (*KEY, *VALUES))
+    return f"SELECT {columns} FROM figure AS f WHERE {where}"
 
 
-def _verdict_query(fields: Fields, condition: str) -> str:
+def _verdict_query(condition: str) -> str:
     return f"""
         SELECT v.session, v.seq, v.verdict FROM verdict AS v
-        WHERE {_of_runs("v", condition)}
-          AND v.plan_digest =
-            (SELECT plan_digest FROM session WHERE session.id = v.session)
-        ORDER BY v.session, v.seq, v.position
-        """ * (Fields.EXTRAS in fields)
+        WHERE {_of_runs("v", condition)} AND v.plan_digest =
+          (SELECT plan_digest FROM session WHERE session.id = v.session)
+        ORDER BY v.session, v.seq, v.position"""
 
 
 def _of_runs(table: str, condition: str) -> str:
@@ -220,13 +246,7 @@ def _of_runs(table: str, condition: str) -> str:
     return f"({table}.session, {table}.seq) IN ({runs})"
 
 
-_Place = msgspec.defstruct(
-    "_Place", [*(PLACE | IN_PLAN | STATE).items()], array_like=True
-)
-_Setup = msgspec.defstruct("_Setup", [*SETUP.items()], array_like=True)
-_place = itemgetter(*PLACE, *IN_PLAN, *STATE)
-_in_plan, _of_run = itemgetter(*IN_PLAN), itemgetter(*PLACE)
-_setup, _ended = itemgetter(*SETUP), itemgetter(*ENDED)
+_plain, _ended, _in_plan = attrgetter(*PLAIN), attrgetter(*ENDED), attrgetter(*IN_PLAN)
 ORDER = tuple(RunRecord.model_fields)
 ASKED_ORDER = tuple(Asked.model_fields)
 NOTHING = defaults_of(RunRecord) | {
@@ -238,55 +258,45 @@ NOTHING = defaults_of(RunRecord) | {
     "backend": None,
     "cpu": None,
 }
-"""Of a run that is not read whole."""
+"""Of a run of which not all is read."""
 NOT_ASKED = defaults_of(Asked)
 
 
 def record_of(
-    row: Row, figures: Sequence[Row] | None, verdicts: Iterable[Row]
+    row: tuple[Any, ...], fields: Fields, figures: Values, verdicts: Values
 ) -> RunRecord:
-    """A record of as much as the row has. Raises StoreError for a damaged one."""
-    with validated(f"run {row['seq']} of session {row['session']!r}"):
-        _check(row)
-        values = NOTHING | dict(zip(PLACE, _of_run(row), strict=True))
+    """A record of as much as was read. Raises StoreError for a damaged one."""
+    with validated(f"run {row[1]} of session {row[0]!r}"):
+        run = msgspec.convert(row, RunColumns)
+        if not isfinite(run.run_s + (run.cpu_percent or 0)):
+            raise ValueError("a time is infinite")
+        values = NOTHING | dict(zip(PLAIN, _plain(run), strict=True))
         for name, model in JSON_MODELS.items():
-            if row[name] is not None:
-                values[name] = model.model_validate_json(row[name])
-        values["asked"] = _asked(row)
-        if "backend" in row:
-            msgspec.convert(_setup(row), _Setup)
-            values |= zip(ENDED, _ended(row), strict=True)
-            values["backend"] = _backend(row["backend"])
-            values["target"] = _facts(row["target"])
-            values["host"] = _facts(row["host"])
-        if "extras" in row:
-            results = results_by_part(figures or ())
-            values |= _extras(row["extras"], results)
-            texts = ",".join(one["verdict"] for one in verdicts)
+            if (text := getattr(run, name)) is not None:
+                values[name] = model.model_validate_json(text)
+        values["asked"] = _asked(run, Fields.WORKLOAD in fields)
+        if Fields.SETUP in fields:
+            values |= zip(ENDED, _ended(run), strict=True)
+            values["backend"] = _backend(run.backend)
+            values["target"], values["host"] = _facts(run.target), _facts(run.env)
+        if Fields.EXTRAS in fields:
+            results = results_by_part(figures, Stored.result)
+            texts = ",".join(text for (text,) in verdicts)
+            values |= _extras(run.extras, results) | _fields(results[WHOLE_RUN])
             values["verdicts"] = _verdicts().validate_json(f"[{texts}]")
-            values |= _fields(results["", "", ""])
-        elif figures is not None:
-            values |= _fields(results_of(figures, stored))
-    if "extras" in row:  # is written as JSON, in the order of the fields
-        values = {name: values[name] for name in ORDER}
+            values = {name: values[name] for name in ORDER}  # that of its JSON
+        elif Fields.FIGURES in fields:
+            results = results_by_part(figures, lambda stored: stored)
+            values |= _fields(results[WHOLE_RUN])
     return RunRecord.complete(values)
 
 
-def _check(row: Row) -> None:
-    """Raises ValueError, TypeError, MsgspecError."""
-    msgspec.convert(_place(row), _Place)
-    if not isfinite(row["run_s"] + (row["cpu_percent"] or 0)):
-        raise ValueError("a time is infinite")
-
-
-def _asked(row: Row) -> Asked:
-    given = _asked_in_full(row["asked"]).__dict__ if "asked" in row else NOT_ASKED
-    place = dict(zip(IN_PLAN, _in_plan(row), strict=True))
-    after = row["after_name"], row["after_digest"]
-    values = {**given, **place}
-    values["cell"] = _cell(row["cell"])
-    values["after"] = _preparation(*after) if any(after) else None
-    values["removed"] = bool(row["removed"])
+def _asked(run: RunColumns, in_full: bool) -> Asked:
+    values = {**(_asked_in_full(run.asked).__dict__ if in_full else NOT_ASKED)}
+    values |= zip(IN_PLAN, _in_plan(run), strict=True)
+    values["cell"] = _cell(run.cell)
+    values["after"] = _preparation(run.after_name, run.after_digest)
+    values["removed"] = bool(run.removed)
     return Asked.complete(
         {name: values[name] for name in ASKED_ORDER if name in values}
     )
@@ -298,8 +308,8 @@ def _cell(text: str) -> dict[str, str]:
 
 
 @lru_cache(256)
-def _preparation(name: str, digest: str) -> Preparation:
-    return Preparation(name=name, digest=digest)
+def _preparation(name: str, digest: str) -> Preparation | None:
+    return Preparation(name=name, digest=digest) if name or digest else None
 
 
 @lru_cache(4096)
@@ -318,11 +328,8 @@ def _backend(text: str) -> BackendFacts:
 
 @lru_cache(256)
 def _facts(text: str) -> dict[str, Any]:
-    """Of a host or a target, the same for many runs. Raises ValueError."""
-    facts = msgspec.json.decode(text)
-    if not isinstance(facts, dict):
-        raise ValueError("no facts of a host or a target")
-    return facts
+    """Of a host or a target, the same for many runs."""
+    return msgspec.json.decode(text, type=dict[str, Any])
 
 
 @cache
@@ -341,37 +348,55 @@ Extras: type[BaseModel] = create_model(
 )
 
 
-def _extras(text: str, results: dict[tuple[str, str, str], Results]) -> dict[str, Any]:
+def _extras(text: str, results: Mapping[Part, Results]) -> dict[str, Any]:
     """The fields of `extras`, with the figures of their parts."""
     fields = checked_schema(msgspec.json.decode(text))
-    _join(fields, "", "", results, has_own=False)
+    _add_streams(fields, "", "", results)
     for name, part in fields["targets"].items():
-        _join(part, name, "", results)
+        part.update(_fields(results[name, "", ""]))
+        _add_streams(part, name, "", results)
     for name, part in fields["phases"].items():
-        _join(part, "", name, results)
+        part.update(_fields(results["", name, ""]))
+        _add_streams(part, "", name, results)
     return Extras.model_validate(fields).__dict__
 
 
-def _join(
-    part: dict[str, Any],
-    target: str,
-    phase: str,
-    results: dict[tuple[str, str, str], Results],
-    has_own: bool = True,
+def _add_streams(
+    part: dict[str, Any], target: str, phase: str, results: Mapping[Part, Results]
 ) -> None:
-    over_all = results[target, phase, ""]
-    if has_own:
-        part |= _fields(over_all)
+    """The figures of a single stream are those of all streams."""
     streams = part["streams"]
     for stream in streams:
         own = results.get((target, phase, stream["name"]))
         if own is None and len(streams) > 1:
             raise ValueError(f"no figures of the stream {stream['name']!r}")
-        stream.update(_fields(own or over_all))
+        stream.update(_fields(own or results[target, phase, ""]))
 
 
 def _fields(results: Results) -> dict[str, Any]:
     return {"directions": results.directions, "total": results.total}
+
+
+def checked_schema(fields: Any) -> dict[str, Any]:
+    """A record's JSON, if it has this ioplan's schema. Raises StoreError."""
+    if not isinstance(fields, dict):
+        raise TypeError("a record is no object")
+    version = fields.get("schema_version")
+    if not isinstance(version, int):
+        raise StoreError(
+            "a stored record has no schema version: it is damaged",
+            StoreFault.RECORD_DAMAGED,
+        )
+    if version != SCHEMA_VERSION:
+        raise StoreError(
+            f"a record has schema {version}, and this ioplan reads schema "
+            f"{SCHEMA_VERSION} only: read it with the ioplan that wrote it",
+            StoreFault.STORE_VERSION,
+        )
+    return fields
+
+
+# Reading for one figure of each run.
 
 
 class Outline(Struct, frozen=True, array_like=True):
@@ -394,9 +419,6 @@ class Outlines(NamedTuple):
     results: dict[str, list[Stored | None]]
 
 
-_OUTLINE = Outline.__struct_fields__
-
-
 def read_outlines(
     connection: Connection,
     columns: Mapping[str, Collection[str]],
@@ -408,15 +430,16 @@ def read_outlines(
     A tenth of the time that records take. Raises ValueError, MsgspecError.
     """
     rows = connection.tuples(_outline_query(columns, condition), **values)
-    runs = msgspec.convert([row[: len(_OUTLINE)] for row in rows], list[Outline])
+    slot = len(Outline.__struct_fields__)
+    runs = msgspec.convert([row[:slot] for row in rows], list[Outline])
     if not isfinite(sum([run.run_s for run in runs])):
         raise ValueError("a time is infinite")
-    first = len(_OUTLINE) + len(SLOT)
-    slots = [row[len(_OUTLINE) : first] for row in rows]
+    first = slot + len(SLOT)
+    slots = [row[slot:first] for row in rows]
     results = {}
     for direction in columns:
         last = first + len(VALUES)
-        results[direction] = some_results(row[first:last] for row in rows)
+        results[direction] = some_results([row[first:last] for row in rows])
         first = last
     if None in results.get(TOTAL, ()):
         raise ValueError("a run has no total")
@@ -424,7 +447,7 @@ def read_outlines(
 
 
 def _outline_query(columns: Mapping[str, Collection[str]], condition: str) -> str:
-    selected = [f"run.{name}" for name in (*_OUTLINE, *SLOT)]
+    selected = [f"run.{name}" for name in (*Outline.__struct_fields__, *SLOT)]
     selected += [selection(f"f_{name}", some) for name, some in columns.items()]
     joins = (
         f"""LEFT JOIN figure AS f_{name}
@@ -436,31 +459,3 @@ def _outline_query(columns: Mapping[str, Collection[str]], condition: str) -> st
     return f"""
         SELECT {", ".join(selected)} FROM run {" ".join(joins)}
         WHERE {condition} ORDER BY run.session, run.seq"""
-
-
-def checked_schema(fields: Any) -> dict[str, Any]:
-    """A record's JSON, if it has this ioplan's schema. Raises StoreError."""
-    if not isinstance(fields, dict):
-        raise TypeError("a record is no object")
-    version = fields.get("schema_version")
-    if not isinstance(version, int):
-        raise StoreError(
-            "a stored record has no schema version: it is damaged",
-            StoreFault.RECORD_DAMAGED,
-        )
-    if version != SCHEMA_VERSION:
-        raise StoreError(
-            f"a record has schema {version}, and this ioplan reads schema "
-            f"{SCHEMA_VERSION} only: read it with the ioplan that wrote it",
-            StoreFault.STORE_VERSION,
-        )
-    return fields
-
-
-def same_run(record: RunRecord, other: RunRecord) -> bool:
-    """Whether two records are of the same run, however it was judged."""
-    rows = (
-        (run_row(one, ""), env_row(one.host), list(figure_rows(one)))
-        for one in (record, other)
-    )
-    return next(rows) == next(rows)

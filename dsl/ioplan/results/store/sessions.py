@@ -8,12 +8,13 @@ from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.text import did_you_mean
+from ioplan.records.drive import Drive
 from ioplan.records.record import RunRecord
 from ioplan.records.session import EventKind, Session, SessionEvent, SessionStatus
 from ioplan.results.store.connection import Source, scalar
 from ioplan.results.store.database import Database, with_reserve
 from ioplan.results.store.errors import KeyViolation, ReserveUsedError, StoreError
-from ioplan.results.store.layout.tables import insert, insert_missing
+from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
 from ioplan.results.store.overview import (
     ALL,
     SessionFilter,
@@ -21,13 +22,6 @@ from ioplan.results.store.overview import (
     SessionVerdict,
     overview_query,
     overviews_of,
-)
-from ioplan.results.store.pages import (
-    OUTDATED,
-    SET_WORDS,
-    UPDATE_PLACE,
-    UPDATE_PLAN,
-    all_sessions,
 )
 from ioplan.results.store.rows import (
     drive_row,
@@ -37,7 +31,34 @@ from ioplan.results.store.rows import (
     session_row,
     tags_text,
 )
-from ioplan.results.store.runs import place_row
+from ioplan.results.store.runs import OF_RUN, WHERE, place_row
+
+SET_STATUS = """
+    UPDATE session SET status = :status, ended_at = :at, unmet = :unmet
+    WHERE id = :id"""
+SET_WORDS = "UPDATE session SET tags = :tags, note = :note WHERE id = :id"
+UPDATE_PLAN = """
+    UPDATE session SET plan = :plan, plan_text = :plan_text,
+    plan_digest = :plan_digest, resolved = :resolved, expected = :expected,
+    unmet = 0, status = :status, ended_at = :ended_at
+    WHERE id = :id"""
+UPDATE_PLACE = f"""
+    UPDATE run SET {", ".join(f"{name} = :{name}" for name in WHERE)} WHERE {OF_RUN}"""
+OUTDATED = "DELETE FROM verdict WHERE session = :id AND plan_digest = :plan_digest"
+
+
+def _sessions(condition: str) -> str:
+    """Sessions with their host's facts and their drive, the newest first."""
+    columns = [f"session.{name}" for name in COLUMNS["session"]]
+    columns += ["env.facts", *(f"drive.{name}" for name in Drive.model_fields)]
+    return f"""
+        SELECT {", ".join(columns)}
+        FROM session LEFT JOIN env ON session.env = env.digest
+        LEFT JOIN drive ON session.drive = drive.digest
+        WHERE {condition} ORDER BY session.id DESC"""
+
+
+ALL_SESSIONS, OF_ID = _sessions("TRUE"), _sessions("session.id = :id")
 
 
 class SessionStore(Database):
@@ -71,6 +92,16 @@ class SessionStore(Database):
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
 
+    def _add_env(self, host: dict[str, Any]) -> str:
+        """Store a host's facts once; returns their digest."""
+        row = env_row(host)
+        digest = row["digest"]
+        if digest not in self._envs:
+            with self.writing() as connection:
+                insert_missing(connection, "env", row)
+            self._envs.add(digest)
+        return digest
+
     def update_plan(self, session: Session, records: Iterable[RunRecord]) -> None:
         """A session goes on with an edited plan, or with edited files of it.
 
@@ -82,15 +113,6 @@ class SessionStore(Database):
             connection.change(UPDATE_PLAN, row)
             connection.change(OUTDATED, row)
             connection.change(UPDATE_PLACE, *map(place_row, records))
-
-    def verdict(self, session_id: str) -> SessionVerdict:
-        """The gravest verdict on a session; `ioplan ls` shows the same."""
-        query, values = overview_query(ALL, session_id)
-        with self.reading() as connection:
-            rows = connection.rows(query, **values)
-        if not rows:
-            raise self._no_session(session_id)
-        return overviews_of(rows)[0].verdict
 
     def change_words(
         self,
@@ -107,8 +129,7 @@ class SessionStore(Database):
             query = f"SELECT id FROM session WHERE id = :id{connection.for_update}"
             if not connection.rows(query, id=session_id):
                 raise self._no_session(session_id)
-            exact = all_sessions("session.id = :id")
-            before = session_of(connection.rows(exact, id=session_id)[0])
+            before = session_of(connection.rows(OF_ID, id=session_id)[0])
             words = {
                 "tags": tuple(sorted({*before.tags, *added} - {*removed})),
                 "note": before.note if note is None else note,
@@ -128,85 +149,76 @@ class SessionStore(Database):
 
     @with_reserve
     def _set_status(
-        self,
-        session_id: str,
-        status: SessionStatus,
-        ended_at: str | None,
-        unmet: int = 0,
+        self, id: str, status: SessionStatus, ended_at: str | None, unmet: int = 0
     ) -> None:
-        said = "status = :status, ended_at = :at, unmet = :unmet"
-        change = f"UPDATE session SET {said} WHERE id = :id"
-        row = {"id": session_id, "status": status, "at": ended_at, "unmet": unmet}
+        row = {"id": id, "status": status, "at": ended_at, "unmet": unmet}
         with self.writing() as connection:
-            if not connection.change(change, row):
-                raise self._no_session(session_id)
+            if not connection.change(SET_STATUS, row):
+                raise self._no_session(id)
+
+    # ---- reading
 
     def sessions(self) -> list[Session]:
         """All sessions, the newest first."""
-        with self.reading() as connection:
-            rows = connection.rows(all_sessions())
-        return [session_of(row) for row in rows]
+        return list(map(session_of, self.rows(ALL_SESSIONS)))
 
     def overview(self, wanted: SessionFilter = ALL) -> list[SessionOverview]:
         """Some sessions or all, the newest first, with verdict, runs and drive."""
         query, values = overview_query(wanted)
-        with self.reading() as connection:
-            rows = connection.rows(query, **values)
-        return overviews_of(rows)
+        return overviews_of(self.rows(query, **values))
+
+    def verdict(self, session_id: str) -> SessionVerdict:
+        """The gravest verdict on a session; `ioplan ls` shows the same."""
+        query, values = overview_query(ALL, session_id)
+        for overview in overviews_of(self.rows(query, **values)):
+            return overview.verdict
+        raise self._no_session(session_id)
 
     def session(self, key: str) -> Session:
         """The session of an id, of the start of one, or "last" for the newest."""
-        newest, exact = f"{all_sessions()} LIMIT 1", all_sessions("session.id = :id")
-        with self.reading() as connection:
-            rows = connection.rows(newest if key == "last" else exact, id=key)
+        is_last = key == "last"
+        rows = self.rows(f"{ALL_SESSIONS} LIMIT 1" if is_last else OF_ID, id=key)
         if rows:
             return session_of(rows[0])
-        if key == "last":
+        if is_last:
             raise StoreError(
                 f"the store {self.where} has no session yet: run a plan",
                 StoreFault.NO_SESSION,
             )
-        return self.session(self._id(key))
+        ids = [id for id, _ in self._starting_with(key)] if key else []
+        if len(ids) > 1:
+            raise StoreError(
+                f"{len(ids)} sessions begin with {key!r}, such as {ids[0]} and "
+                f"{ids[1]}: give more of the id",
+                StoreFault.AMBIGUOUS_SESSION,
+            )
+        if not ids:
+            raise self._no_session(key)
+        return self.session(ids[0])
 
     def ids(self) -> list[str]:
         """The ids of all sessions, in no order."""
-        with self.reading() as connection:
-            return [row["id"] for row in connection.rows("SELECT id FROM session")]
+        return [row["id"] for row in self.rows("SELECT id FROM session")]
 
     def ids_of(self, key: str) -> list[str]:
         """The sessions of a key: one, as of `session`, or the lanes of a job.
 
         A job is named by its id, or the beginning of it.
         """
-        found = [] if key == "last" else self._starting_with(key)
-        if key in (id for id, _ in found):
+        lanes = [] if key == "last" else self._starting_with(key)
+        if key in (id for id, _ in lanes):
             return [key]
-        jobs = {job for _, job in found}
+        jobs = {job for _, job in lanes}
         (job,) = jobs if len(jobs) == 1 else (None,)
-        if len(found) > 1 and job and job.startswith(key):
-            return [id for id, _ in found]
+        if len(lanes) > 1 and job and job.startswith(key):
+            return [id for id, _ in lanes]
         return [self.session(key).id]
 
     def _starting_with(self, key: str) -> list[tuple[str, str | None]]:
         """Ids and their jobs, in order."""
         same = f"substr(id, 1, {len(key)}) = :key"
         query = f"SELECT id, job FROM session WHERE {same} ORDER BY id"
-        with self.reading() as connection:
-            rows = connection.rows(query, key=key)
-        return [(row["id"], row["job"]) for row in rows]
-
-    def _id(self, key: str) -> str:
-        ids = self.ids()
-        found = [key] if key in ids else [i for i in ids if key and i.startswith(key)]
-        if len(found) > 1:
-            raise StoreError(
-                f"{len(found)} sessions begin with {key!r}, such as {found[0]} and "
-                f"{found[1]}: give more of the id",
-                StoreFault.AMBIGUOUS_SESSION,
-            )
-        if not found:
-            raise self._no_session(key)
-        return found[0]
+        return [(row["id"], row["job"]) for row in self.rows(query, key=key)]
 
     def _no_session(self, key: str) -> StoreError:
         return StoreError(
@@ -214,6 +226,8 @@ class SessionStore(Database):
             f"{did_you_mean(key, self.ids())}",
             StoreFault.NO_SESSION,
         )
+
+    # ---- events
 
     @with_reserve
     def add_event(self, session_id: str, event: SessionEvent) -> None:
@@ -235,26 +249,11 @@ class SessionStore(Database):
         query = """
             SELECT session, at, kind, text FROM event
             WHERE kind = :kind ORDER BY at, session, position"""
-        with self.reading() as connection:
-            rows = connection.rows(query, kind=kind)
-        return [event_of(row, str(row.pop("session"))) for row in rows]
+        return [event_of(row) for row in self.rows(query, kind=kind)]
 
     def events(self, session_id: str) -> list[SessionEvent]:
         """What happened to a session, in order."""
         query = """
-            SELECT at, kind, text FROM event
+            SELECT session, at, kind, text FROM event
             WHERE session = :session ORDER BY position"""
-        with self.reading() as connection:
-            rows = connection.rows(query, session=session_id)
-        return [event_of(row, session_id) for row in rows]
-
-    def _add_env(self, host: dict[str, Any]) -> str:
-        """Keep a host's facts once; returns their digest."""
-        row = env_row(host)
-        digest = row["digest"]
-        if digest in self._envs:
-            return digest
-        with self.writing() as connection:
-            insert_missing(connection, "env", row)
-        self._envs.add(digest)
-        return digest
+        return [event_of(row) for row in self.rows(query, session=session_id)]

@@ -14,68 +14,12 @@ from types import NoneType
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.connection import Row
+from ioplan.results.store.connection import Row, Source
 from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError, sqlite_errors
 from ioplan.results.store.layout.tables import TEXTS
 
-# A store's file that is removed or replaced while it is open.
-#
-# SQLite goes on with the file that it has open, and every commit succeeds; but once
-# that is closed, nothing of it is left.
-
 LEAST_BYTES = 100
 """SQLite's header; less is left of a file that was emptied."""
-
-
-class OpenFile:
-    """The file that a path led to when it was opened."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._key = _key(path)
-
-    def is_lost(self) -> bool:
-        """Whether the path leads elsewhere now, or to nothing."""
-        return self._key is None or _key(self.path) != self._key
-
-
-def _key(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    if status.st_size < LEAST_BYTES:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def copied(connection: sqlite3.Connection, path: Path) -> Path:
-    """All that the open database holds, in a new file beside. Raises StoreError."""
-    now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    new = path.with_name(f"{path.stem}-rescued-{now}{path.suffix}")
-    try:
-        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        with sqlite3.connect(new) as copy:
-            connection.backup(copy)
-        copy.close()
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"the store {path} was removed or replaced while it was in use, and what "
-            f"it held cannot be written again: {error}; {OTHER_STORE_HINT}",
-            StoreFault.STORE_LOST,
-        ) from error
-    return new
-
-
-def lost(path: Path, copy: Path) -> StoreError:
-    """What happened, and where the results are."""
-    return StoreError(
-        f"the store {path} was removed or replaced while it was in use; all that it "
-        f"held is in {copy}: name that with --store or IOPLAN_STORE to go on",
-        StoreFault.STORE_LOST,
-    )
-
-
 LOGS = ("-wal", "-journal")
 """What SQLite keeps beside a file for as long as it is not in the file."""
 SETTINGS = """
@@ -87,7 +31,7 @@ PRAGMA trusted_schema = OFF;
 TABLE_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 
-class SqliteFile:
+class SqliteFile(Source):
     """A file, which need not exist yet, but whose folder must.
 
     One that is immutable is read without a lock, and nothing is made beside it.
@@ -96,21 +40,19 @@ class SqliteFile:
     def __init__(
         self, path: Path, busy_s: float = 0.0, immutable: bool = False
     ) -> None:
+        super().__init__()
         self.where = str(path)
         self._busy_s = busy_s
         self._uri = f"{path.absolute().as_uri()}?immutable=1" if immutable else None
-        self._idle: list[sqlite3.Connection] = []
-        self._file: OpenFile | None = None
+        self._file: list[tuple[int, int]] | None = None
+        """That which was written to first; empty where the path led to none."""
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[SqliteConnection]:
-        """Each has a connection to itself; those that are done are used again."""
         with sqlite_errors(self.where):
             connection = self._idle_connection() or self._new_connection()
             try:
-                _begin(connection, writes, self._busy_s)
-                if writes and not self._file:
-                    self._file = OpenFile(Path(self.where))
+                self._begin(connection, writes)
                 yield SqliteConnection(connection)
                 connection.commit()
             except BaseException:
@@ -120,20 +62,6 @@ class SqliteFile:
                 self._idle.append(connection)
             if writes:
                 self._check_place(connection)
-
-    def _check_place(self, connection: sqlite3.Connection) -> None:
-        """What was committed must be found by who opens the path. Raises StoreError."""
-        if self._file and self._file.is_lost():
-            path = self._file.path
-            copy = copied(connection, path)
-            self.where, self._file = str(copy), OpenFile(copy)
-            self.close()
-            raise lost(path, copy)
-
-    def _idle_connection(self) -> sqlite3.Connection | None:
-        with suppress(IndexError):
-            return self._idle.pop()
-        return None
 
     def _new_connection(self) -> sqlite3.Connection:
         check_regular(Path(self.where))
@@ -152,17 +80,63 @@ class SqliteFile:
             raise
         return connection
 
-    def close(self) -> None:
-        """Close the connections that are idle."""
-        while self._idle:
-            self._idle.pop().close()
+    def _begin(self, connection: sqlite3.Connection, writes: bool) -> None:
+        if writes:
+            _use_wal(connection, self._busy_s)
+        # a transaction that reads first could not wait for its turn to write
+        connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes and self._file is None:
+            self._file = _file(Path(self.where))
+
+    def _check_place(self, connection: sqlite3.Connection) -> None:
+        """What was committed must be found by who opens the path. Raises StoreError.
+
+        Of a file that is removed or replaced SQLite goes on with what it has open, and
+        every commit succeeds; but once that is closed, nothing of it is left.
+        """
+        if self._file and self._file == _file(Path(self.where)):
+            return
+        lost, copy = self.where, _copied(connection, Path(self.where))
+        self.where, self._file = str(copy), _file(copy)
+        self.close()
+        raise StoreError(
+            f"the store {lost} was removed or replaced while it was in use; all that "
+            f"it held is in {copy}: name that with --store or IOPLAN_STORE to go on",
+            StoreFault.STORE_LOST,
+        )
+
+
+def _file(path: Path) -> list[tuple[int, int]]:
+    """The file that a path leads to; none if it has no database."""
+    with suppress(OSError):
+        status = path.stat()
+        if status.st_size >= LEAST_BYTES:
+            return [(status.st_dev, status.st_ino)]
+    return []
+
+
+def _copied(connection: sqlite3.Connection, path: Path) -> Path:
+    """All that the open database holds, in a new file beside. Raises StoreError."""
+    now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    new = path.with_name(f"{path.stem}-rescued-{now}{path.suffix}")
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with sqlite3.connect(new) as copy:
+            connection.backup(copy)
+        copy.close()
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"the store {path} was removed or replaced while it was in use, and what "
+            f"it held cannot be written again: {error}; {OTHER_STORE_HINT}",
+            StoreFault.STORE_LOST,
+        ) from error
+    return new
 
 
 class SqliteConnection:
     """A transaction; see `connection.Connection`."""
 
     for_update = ""  # writers wait for each other anyway
-    own = "main."
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -224,16 +198,9 @@ def has_log(path: Path) -> bool:
 
 def is_immutable(path: Path) -> bool:
     """Whether we cannot write to it, and no log holds what is not in it yet."""
-    needed = (path, path.parent)
-    can_write = all(os.access(one, os.W_OK, effective_ids=True) for one in needed)
+    places = (path, path.parent)
+    can_write = all(os.access(place, os.W_OK, effective_ids=True) for place in places)
     return not can_write and not has_log(path)
-
-
-def _begin(connection: sqlite3.Connection, writes: bool, busy_s: float) -> None:
-    if writes:
-        _use_wal(connection, busy_s)
-    # a transaction that reads first could not wait for its turn to write
-    connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _use_wal(connection: sqlite3.Connection, busy_s: float) -> None:

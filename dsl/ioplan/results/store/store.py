@@ -22,38 +22,47 @@ from ioplan.core.state_folder import at_home
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState, Session, SessionStatus
 from ioplan.results.store import codec
-from ioplan.results.store.connection import Row, scalar
+from ioplan.results.store.connection import Connection, Row, scalar
 from ioplan.results.store.database import with_reserve
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.layout.tables import insert
-from ioplan.results.store.pages import (
-    DETAIL,
-    INTERVALS,
-    OF_RUN,
-    PAGE,
-    STATE,
-    lock_run,
-    put_verdicts,
-)
+from ioplan.results.store.layout.tables import COLUMNS, insert
 from ioplan.results.store.rows import state_of, state_row
-from ioplan.results.store.runs import Fields, read_runs, run_row, same_run
+from ioplan.results.store.runs import OF_RUN, Fields, read_runs, run_row, same_run
 from ioplan.results.store.session_folder import is_held, session_folder
 from ioplan.results.store.sessions import SessionStore
 
+PAGE = 200
 PAGE_OF_SESSION = "run.session = :session AND run.seq > :after AND run.seq <= :to"
+DETAIL = """
+    SELECT blob.histograms, blob.series, telemetry.points
+    FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
+    ON telemetry.session = blob.session AND telemetry.seq = blob.seq
+    WHERE blob.session = :session AND blob.seq = :seq"""
+STATE = f"""
+    SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
+    WHERE target = :target"""
+RUN_VERDICTS = """
+    SELECT run.session, run.seq, session.plan_digest, v.verdict, v.position
+    FROM run JOIN session ON run.session = session.id
+    LEFT JOIN verdict AS v ON v.session = run.session AND v.seq = run.seq
+      AND v.plan_digest = session.plan_digest
+    WHERE run.session = :session AND run.seq = :seq"""
+OF_VERDICT = f"{OF_RUN} AND plan_digest = :plan_digest AND position = :position"
+UPDATE_VERDICT = f"UPDATE verdict SET verdict = :verdict WHERE {OF_VERDICT}"
 
 
 def listed(column: str, values: Sequence[str]) -> tuple[str, dict[str, str]]:
     """A condition that a column of `run` has one of these values; its parameters."""
-    named = {f"{column}{number}": value for number, value in enumerate(values)}
-    return f"run.{column} IN ({', '.join(f':{name}' for name in named)})", named
+    parameters = {f"{column}{number}": value for number, value in enumerate(values)}
+    names = ", ".join(f":{name}" for name in parameters)
+    return f"run.{column} IN ({names})", parameters
 
 
 def default_path() -> Path:
     """$IOPLAN_STORE, else ioplan/results.db in the user's data folder."""
-    if named := os.environ.get("IOPLAN_STORE"):
-        return at_home(named)
+    if path := os.environ.get("IOPLAN_STORE"):
+        return at_home(path)
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return at_home(data) / "ioplan" / "results.db"
 
@@ -71,32 +80,31 @@ class Store(SessionStore):
         run = run_row(record, self._add_env(record.host))
         figures = list(figure_rows(record))
         key: Row = {"session": record.session, "seq": record.seq}
-        blob = {
-            "histograms": codec.encode_histograms(detail.histograms),
-            "series": codec.encode_series(detail.series),
-        }
+        histograms = codec.encode_histograms(detail.histograms)
+        series = codec.encode_series(detail.series)
+        blob = key | {"histograms": histograms, "series": series}
         try:
             with self.writing() as connection:
                 insert(connection, "run", run)
                 insert(connection, "figure", *figures)
-                insert(connection, "run_blob", key | blob)
+                insert(connection, "run_blob", blob)
                 if detail.telemetry:
                     points = {"points": codec.encode_telemetry(detail.telemetry)}
                     insert(connection, "run_telemetry", key | points)
                 if detail.intervals:
                     packed = {"packed": detail.intervals}
                     insert(connection, "run_intervals", key | packed)
-                put_verdicts(connection, record.session, record.seq, record.verdicts)
+                _put_verdicts(connection, key, record.verdicts)
         except KeyViolation:
             self._expect_same(record)
             return False
         return True
 
     def _expect_same(self, record: RunRecord) -> None:
-        known = self.runs(Fields.ALL, OF_RUN, session=record.session, seq=record.seq)
-        if not known:
+        stored = self.runs(Fields.ALL, OF_RUN, session=record.session, seq=record.seq)
+        if not stored:
             raise self._no_session(record.session)
-        if not same_run(known[0], record):
+        if not same_run(stored[0], record):
             raise StoreError(
                 f"the session {record.session} in {self.where} has another run "
                 f"{record.seq} already: number the new one after the last",
@@ -109,10 +117,13 @@ class Store(SessionStore):
         self, session_id: str, seq: int, verdicts: Iterable[Verdict]
     ) -> None:
         """Add verdicts to a run; of one expectation the new one stays."""
+        key = {"session": session_id, "seq": seq}
         with self.writing() as connection:
-            if not lock_run(connection, session_id, seq):
+            # no one else then appends to it meanwhile
+            query = f"SELECT seq FROM run WHERE {OF_RUN}{connection.for_update}"
+            if not connection.rows(query, **key):
                 raise self._no_run(session_id, seq)
-            put_verdicts(connection, session_id, seq, tuple(verdicts))
+            _put_verdicts(connection, key, tuple(verdicts))
 
     def records(
         self, session_id: str, test: str | None = None, fields: Fields = Fields.ALL
@@ -138,8 +149,7 @@ class Store(SessionStore):
             SELECT max(page.seq) FROM (SELECT run.seq FROM run
               WHERE run.session = :session AND run.seq > :after {of_test}
               ORDER BY run.seq LIMIT {PAGE}) AS page"""
-        with self.reading() as connection:
-            end: int | None = scalar(connection.rows(query, **values))
+        end: int | None = scalar(self.rows(query, **values))
         return end
 
     def runs(self, fields: Fields, condition: str, **values: Any) -> list[RunRecord]:
@@ -152,9 +162,8 @@ class Store(SessionStore):
 
         It is kept apart, as it is large: `measure.interval_counts` reads it.
         """
-        with self.reading() as connection:
-            rows = connection.rows(INTERVALS, session=session_id, seq=seq)
-        return bytes(rows[0]["packed"]) if rows else b""
+        query = f"SELECT packed FROM run_intervals WHERE {OF_RUN}"
+        return bytes(scalar(self.rows(query, session=session_id, seq=seq)) or b"")
 
     def whole_detail(self, session_id: str, seq: int) -> RunDetail:
         """All that is kept of a run beside its record, with the intervals' counts."""
@@ -163,8 +172,7 @@ class Store(SessionStore):
 
     def detail(self, session_id: str, seq: int) -> RunDetail:
         """The histograms, the series and the telemetry of a run."""
-        with self.reading() as connection:
-            rows = connection.rows(DETAIL, session=session_id, seq=seq)
+        rows = self.rows(DETAIL, session=session_id, seq=seq)
         if not rows:
             raise self._no_run(session_id, seq)
         points = rows[0]["points"]
@@ -188,28 +196,25 @@ class Store(SessionStore):
     def count(self, session_id: str) -> int:
         """How many runs a session has."""
         query = "SELECT count(*) FROM run WHERE session = :session"
-        with self.reading() as connection:
-            return int(scalar(connection.rows(query, session=session_id)))
+        return int(scalar(self.rows(query, session=session_id)))
+
+    def last_seq(self, session_id: str) -> int:
+        """The number of a session's last run; 0 without any."""
+        query = "SELECT max(seq) FROM run WHERE session = :session"
+        return scalar(self.rows(query, session=session_id)) or 0
 
     def that_did(self, run_ids: Iterable[str]) -> list[Session]:
         """The sessions that have runs of any of these ids, the newest first."""
         wanted, ids = list(dict.fromkeys(run_ids)), set[str]()
         for first in range(0, len(wanted), PAGE):
-            ids |= set(self.ids_that_did(wanted[first : first + PAGE]))
+            ids.update(self.ids_that_did(wanted[first : first + PAGE]))
         return [session for session in self.sessions() if session.id in ids]
 
     def ids_that_did(self, run_ids: Sequence[str]) -> list[str]:
         """The ids of the sessions that have runs of any of these, oldest first."""
         condition, values = listed("run_id", run_ids)
         query = f"SELECT DISTINCT session FROM run WHERE {condition} ORDER BY session"
-        with self.reading() as connection:
-            return [row["session"] for row in connection.rows(query, **values)]
-
-    def last_seq(self, session_id: str) -> int:
-        """The number of a session's last run; 0 without any."""
-        query = "SELECT max(seq) FROM run WHERE session = :session"
-        with self.reading() as connection:
-            return scalar(connection.rows(query, session=session_id)) or 0
+        return [row["session"] for row in self.rows(query, **values)]
 
     # ---- targets
 
@@ -223,9 +228,32 @@ class Store(SessionStore):
 
     def state(self, target: str) -> KnownState | None:
         """The state that a target was last known to be in."""
-        with self.reading() as connection:
-            rows = connection.rows(STATE, target=target)
+        rows = self.rows(STATE, target=target)
         return state_of(rows[0]) if rows else None
+
+
+def _put_verdicts(
+    connection: Connection, key: Row, verdicts: Sequence[Verdict]
+) -> None:
+    """Add verdicts behind those of a run; of one expectation the new one stays."""
+    if not verdicts:
+        return
+    rows = connection.rows(RUN_VERDICTS, **key)
+    key = key | {"plan_digest": rows[0]["plan_digest"]}
+    stored = {
+        Verdict.model_validate_json(row["verdict"]).expectation: row
+        for row in rows
+        if row["verdict"]
+    }
+    texts = {verdict.expectation: verdict.model_dump_json() for verdict in verdicts}
+    for expectation, text in texts.items():
+        row = key | {"position": len(stored), "verdict": text}
+        if expectation not in stored:
+            insert(connection, "verdict", row)
+            stored[expectation] = row
+        elif stored[expectation]["verdict"] != text:
+            row["position"] = stored[expectation]["position"]
+            connection.change(UPDATE_VERDICT, row)
 
 
 # The status that a session has now: of one that was killed the store knows no end.
@@ -233,9 +261,10 @@ class Store(SessionStore):
 
 def session_now(store: Store, key: str) -> Session:
     """As `Store.session`, with the status that it has now. Raises StoreError."""
-    found = store.session(key)
-    status = status_now(found.status, found.host_name, found.id, Path(store.where))
-    return found.model_copy(update={"status": status})
+    session = store.session(key)
+    path = Path(store.where)
+    status = status_now(session.status, session.host_name, session.id, path)
+    return session.model_copy(update={"status": status})
 
 
 def status_now(
@@ -244,12 +273,9 @@ def status_now(
     """`interrupted` where a session of this host was left behind by its process."""
     if status != "running" or host_name != platform.node():
         return status
-    return status if _is_running(session, store) else "interrupted"
-
-
-def _is_running(session: str, store: Path) -> bool:
     folder = session_folder(store, session)
     try:
-        return not folder.exists() or is_held(folder)
+        is_running = not folder.exists() or is_held(folder)
     except StoreError:  # a folder of somebody else's: not for us to say
-        return True
+        return status
+    return status if is_running else "interrupted"

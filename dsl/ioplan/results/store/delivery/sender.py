@@ -16,7 +16,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,8 +25,7 @@ from msgspec.structs import replace
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
 from ioplan.results.store.errors import StoreError, short_reason
-from ioplan.results.store.overview import SessionExtent, extents
-from ioplan.results.store.pushing import SESSIONS, not_there, push_session
+from ioplan.results.store.pushing import compared, not_there, push_session
 from ioplan.results.store.store import Store
 
 PROGRAM = "ioplan.results.store.delivery.sender"
@@ -164,34 +163,23 @@ def delivered_now(
 
     Raises StoreError where that cannot be read.
     """
-    deliveries: dict[str, Delivery] = {}
     if not store.exists():
-        return deliveries
-    known, ids = Outbox(store).report(), sorted(set(sessions))
+        return {}
+    deliveries, attempts = dict[str, Delivery](), Outbox(store).report()
     with Store.to_read(store) as local:
-        for start in range(0, len(ids), SESSIONS):
-            with local.reading() as here:
-                ours = extents(here, ids[start : start + SESSIONS])
-            deliveries |= _compared(ours, place, known)
-    return deliveries
-
-
-def _compared(
-    ours: Mapping[str, SessionExtent], place: str, known: Mapping[str, Delivery]
-) -> dict[str, Delivery]:
-    try:
-        with Store.at(place) as shared, shared.reading() as there:
-            theirs = extents(there, list(ours))
-    except StoreError as error:
-        return dict.fromkeys(ours, Delivery(error=short_reason(error)))
-    deliveries = {}
-    for id, mine in ours.items():
-        delivery, stored = known.get(id, Delivery()), 0
-        if id in theirs and theirs[id].covers(mine):
-            delivery, stored = Delivery(), mine.runs
-        elif id in theirs and not delivery.refused:
-            stored = min(theirs[id].runs, mine.runs)
-        deliveries[id] = replace(delivery, stored=stored)
+        ids = set(sessions) & set(local.ids())
+        try:
+            with Store.at(place) as shared:
+                for id, ours, theirs in compared(local, shared, ids):
+                    delivery = attempts.get(id, Delivery())
+                    stored = 0
+                    if theirs and theirs.covers(ours):
+                        delivery, stored = Delivery(), ours.runs
+                    elif theirs and not delivery.refused:
+                        stored = min(theirs.runs, ours.runs)
+                    deliveries[id] = replace(delivery, stored=stored)
+        except StoreError as error:
+            return dict.fromkeys(ids, Delivery(error=short_reason(error)))
     return deliveries
 
 

@@ -7,212 +7,140 @@ figures reads little. Primary keys are natural ones: adding twice changes nothin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.records.record import PERCENTILES
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError
+from ioplan.results.store.figures import Stored
 from ioplan.results.store.layout.views import VIEWS
+from ioplan.results.store.runs import RunColumns
 
 LAYOUT = 8
 """Raised when the tables or views change; records carry their own `schema_version`."""
-BY_RUN_ID = "CREATE INDEX run_by_run_id ON run (run_id, session)"
-"""With the session, so that those of many runs are found without reading the runs."""
 OLDEST = 5
 """The oldest layout that is upgraded, by `upgrade.py`."""
-PERCENTILE_COLUMNS = tuple(
-    f"p{percent:g}_ns".replace(".", "_") for percent in PERCENTILES
-)
-"""Such as `p99_9_ns`."""
-PERCENTILE_LINES = "\n".join(f"  {name} DOUBLE," for name in PERCENTILE_COLUMNS)
 META = "meta"
-TABLES = {
-    META: """
-CREATE TABLE meta (
-  name VARCHAR NOT NULL,
-  value VARCHAR NOT NULL,
-  PRIMARY KEY (name)
-)""",
+TYPES = {
+    int: "BIGINT NOT NULL",
+    float: "DOUBLE NOT NULL",
+    int | None: "BIGINT",
+    float | None: "DOUBLE",
+    str | None: "TEXT",
+}
+
+
+def _columns(row: type[Struct]) -> Iterator[str]:
+    """The columns that are read as these fields; other types are texts."""
+    for field in fields(row):
+        yield f"{field.encode_name} {TYPES.get(field.type, 'VARCHAR NOT NULL')}"
+
+
+SESSION = "FOREIGN KEY (session) REFERENCES session (id)"
+ENV = "FOREIGN KEY (env) REFERENCES env (digest)"
+OF_RUN = (
+    "session VARCHAR NOT NULL",
+    "seq BIGINT NOT NULL",
+    "FOREIGN KEY (session, seq) REFERENCES run (session, seq)",
+)
+DEFINITIONS: dict[str, tuple[str, ...]] = {
+    META: ("name, value VARCHAR NOT NULL", "PRIMARY KEY (name)"),
     # what a host is hardly changes between runs, so it is kept once
-    "env": """
-CREATE TABLE env (
-  digest VARCHAR NOT NULL,
-  facts TEXT NOT NULL,
-  PRIMARY KEY (digest)
-)""",
+    "env": (
+        "digest VARCHAR NOT NULL",
+        "facts TEXT NOT NULL",
+        "PRIMARY KEY (digest)",
+    ),
     # as a session found it: one that got other firmware has another row
-    "drive": """
-CREATE TABLE drive (
-  digest VARCHAR NOT NULL,
-  serial VARCHAR NOT NULL,
-  model VARCHAR NOT NULL,
-  firmware VARCHAR NOT NULL,
-  lab_name VARCHAR NOT NULL,
-  wwid VARCHAR NOT NULL,
-  capacity_bytes BIGINT NOT NULL,
-  PRIMARY KEY (digest)
-)""",
-    "session": """
-CREATE TABLE session (
-  id VARCHAR NOT NULL,
-  plan VARCHAR NOT NULL,
-  plan_file VARCHAR NOT NULL,
-  plan_text TEXT NOT NULL,
-  plan_digest VARCHAR NOT NULL DEFAULT '',
-  started_at VARCHAR NOT NULL,
-  ended_at VARCHAR,
-  status VARCHAR NOT NULL,
-  backend VARCHAR NOT NULL,
-  target VARCHAR NOT NULL,
-  env VARCHAR NOT NULL,
-  ioplan VARCHAR NOT NULL,
-  job VARCHAR,
-  person VARCHAR NOT NULL DEFAULT '',
-  host_name VARCHAR NOT NULL DEFAULT '',
-  drive VARCHAR REFERENCES drive (digest),
-  tags TEXT NOT NULL DEFAULT '[]',
-  note TEXT NOT NULL DEFAULT '',
-  request TEXT NOT NULL DEFAULT '{}',
-  resolved TEXT NOT NULL DEFAULT '{}',
-  expected INTEGER NOT NULL DEFAULT 0,
-  unmet INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (id),
-  FOREIGN KEY (env) REFERENCES env (digest)
-)""",
-    # JSON is what no query asks for: `asked` without its place in the plan, `extras`
-    # without figures; `extras` is last, so that other columns are read without it
-    "run": """
-CREATE TABLE run (
-  session VARCHAR NOT NULL,
-  seq INTEGER NOT NULL,
-  run_id VARCHAR NOT NULL,
-  test VARCHAR NOT NULL,
-  kind VARCHAR NOT NULL,
-  step INTEGER NOT NULL,
-  name VARCHAR NOT NULL,
-  round INTEGER NOT NULL,
-  iteration INTEGER NOT NULL,
-  cell TEXT NOT NULL,
-  after_name VARCHAR NOT NULL,
-  after_digest VARCHAR NOT NULL,
-  removed INTEGER NOT NULL,
-  status VARCHAR NOT NULL,
-  cause VARCHAR NOT NULL,
-  message TEXT NOT NULL,
-  started_at VARCHAR NOT NULL,
-  ended_at VARCHAR NOT NULL,
-  run_s DOUBLE NOT NULL,
-  cpu_percent DOUBLE,
-  steady TEXT,
-  decided TEXT,
-  found TEXT,
-  ioplan VARCHAR NOT NULL,
-  env VARCHAR NOT NULL,
-  asked TEXT NOT NULL,
-  backend TEXT NOT NULL,
-  target TEXT NOT NULL,
-  extras TEXT NOT NULL,
-  PRIMARY KEY (session, seq),
-  FOREIGN KEY (session) REFERENCES session (id),
-  FOREIGN KEY (env) REFERENCES env (digest)
-)""",
-    # `percentiles` are those of another program, which are others than ours;
+    "drive": (
+        "digest, serial, model, firmware, lab_name, wwid VARCHAR NOT NULL",
+        "capacity_bytes BIGINT NOT NULL",
+        "PRIMARY KEY (digest)",
+    ),
+    "session": (
+        "id, plan, plan_file, plan_text VARCHAR NOT NULL",
+        "plan_digest VARCHAR NOT NULL DEFAULT ''",
+        "started_at VARCHAR NOT NULL",
+        "ended_at VARCHAR",
+        "status, backend, target, env, ioplan VARCHAR NOT NULL",
+        "job VARCHAR",
+        "person, host_name VARCHAR NOT NULL DEFAULT ''",
+        "drive VARCHAR REFERENCES drive (digest)",
+        "tags TEXT NOT NULL DEFAULT '[]'",
+        "note TEXT NOT NULL DEFAULT ''",
+        "request, resolved TEXT NOT NULL DEFAULT '{}'",
+        "expected, unmet BIGINT NOT NULL DEFAULT 0",
+        "PRIMARY KEY (id)",
+        ENV,
+    ),
+    "run": (*_columns(RunColumns), "PRIMARY KEY (session, seq)", SESSION, ENV),
     # empty texts are all targets, the whole run and all streams; direction `total` is
     # reads and writes together. A single stream has the rows of the whole run only
-    "figure": f"""
-CREATE TABLE figure (
-  session VARCHAR NOT NULL,
-  seq INTEGER NOT NULL,
-  target VARCHAR NOT NULL,
-  phase VARCHAR NOT NULL,
-  stream VARCHAR NOT NULL,
-  direction VARCHAR NOT NULL,
-  ios BIGINT NOT NULL,
-  bytes BIGINT NOT NULL,
-  errors BIGINT NOT NULL,
-  iops DOUBLE NOT NULL,
-  bandwidth_bytes_per_s DOUBLE NOT NULL,
-  mean_ns DOUBLE,
-  min_ns BIGINT,
-  max_ns BIGINT,
-  stddev_ns DOUBLE,
-{PERCENTILE_LINES}
-  supported_percent DOUBLE,
-  bound_percent DOUBLE,
-  percentiles TEXT,
-  PRIMARY KEY (session, seq, target, phase, stream, direction),
-  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
-) WITHOUT ROWID""",
-    "run_blob": """
-CREATE TABLE run_blob (
-  session VARCHAR NOT NULL,
-  seq INTEGER NOT NULL,
-  histograms BLOB NOT NULL,
-  series BLOB NOT NULL,
-  PRIMARY KEY (session, seq),
-  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
-)""",
+    "figure": (
+        *OF_RUN,
+        "target, phase, stream, direction VARCHAR NOT NULL",
+        *_columns(Stored),
+        "PRIMARY KEY (session, seq, target, phase, stream, direction)",
+    ),
+    "run_blob": (
+        *OF_RUN,
+        "histograms, series BLOB NOT NULL",
+        "PRIMARY KEY (session, seq)",
+    ),
     # runs in virtual time have none
-    "run_telemetry": """
-CREATE TABLE run_telemetry (
-  session VARCHAR NOT NULL,
-  seq INTEGER NOT NULL,
-  points BLOB NOT NULL,
-  PRIMARY KEY (session, seq),
-  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
-)""",
+    "run_telemetry": (*OF_RUN, "points BLOB NOT NULL", "PRIMARY KEY (session, seq)"),
     # what each stream counted in each interval; of runs that tell none, nothing
-    "run_intervals": """
-CREATE TABLE run_intervals (
-  session VARCHAR NOT NULL,
-  seq INTEGER NOT NULL,
-  packed BLOB NOT NULL,
-  PRIMARY KEY (session, seq),
-  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
-)""",
+    "run_intervals": (*OF_RUN, "packed BLOB NOT NULL", "PRIMARY KEY (session, seq)"),
     # those of other digests than the session's are of the plan before it was edited;
     # the database computes `outcome`, so that it cannot differ from the verdict
-    "verdict": """
-CREATE TABLE verdict (
-  session VARCHAR NOT NULL,
-  seq INTEGER NOT NULL,
-  plan_digest VARCHAR NOT NULL,
-  position INTEGER NOT NULL,
-  verdict TEXT NOT NULL,
-  outcome VARCHAR GENERATED ALWAYS AS (CASE
+    "verdict": (
+        *OF_RUN,
+        "plan_digest VARCHAR NOT NULL",
+        "position BIGINT NOT NULL",
+        "verdict TEXT NOT NULL",
+        """outcome VARCHAR GENERATED ALWAYS AS (CASE
     WHEN instr(verdict, '"outcome":"held"') > 0 THEN 'held'
     WHEN instr(verdict, '"outcome":"failed"') > 0 THEN 'failed'
     WHEN instr(verdict, '"outcome":"undecided"') > 0 THEN 'undecided'
-    ELSE 'no baseline' END) VIRTUAL,
-  PRIMARY KEY (session, seq, plan_digest, position),
-  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
-)""",
+    ELSE 'no baseline' END) VIRTUAL""",
+        "PRIMARY KEY (session, seq, plan_digest, position)",
+    ),
     # what happened to a session beside its runs
-    "event": """
-CREATE TABLE event (
-  session VARCHAR NOT NULL,
-  position INTEGER NOT NULL,
-  at VARCHAR NOT NULL,
-  kind VARCHAR NOT NULL,
-  text TEXT NOT NULL,
-  PRIMARY KEY (session, position),
-  FOREIGN KEY (session) REFERENCES session (id)
-)""",
+    "event": (
+        "session VARCHAR NOT NULL",
+        "position BIGINT NOT NULL",
+        "at, kind, text VARCHAR NOT NULL",
+        "PRIMARY KEY (session, position)",
+        SESSION,
+    ),
     # the state that a target was last known to be in, and what proves it
-    "target_state": """
-CREATE TABLE target_state (
-  target VARCHAR NOT NULL,
-  path TEXT NOT NULL,
-  name VARCHAR NOT NULL,
-  evidence TEXT NOT NULL,
-  session VARCHAR NOT NULL,
-  at VARCHAR NOT NULL,
-  PRIMARY KEY (target)
-)""",
+    "target_state": (
+        "target, path, name, evidence, session, at VARCHAR NOT NULL",
+        "PRIMARY KEY (target)",
+    ),
 }
-"""Each after those that it refers to."""
+"""Columns of one type, and keys; a table is after those that it refers to."""
+LINE = re.compile(r"([a-z][a-z0-9_, ]*) ([A-Z].*)", re.DOTALL)
+
+
+def _statement(table: str, *parts: str) -> str:
+    columns, keys = list[str](), list[str]()
+    for part in parts:
+        if line := LINE.fullmatch(part):
+            columns += [f"  {name} {line[2]}" for name in line[1].split(", ")]
+        else:
+            keys.append(f"  {part}")
+    end = "\n) WITHOUT ROWID" if table == "figure" else "\n)"
+    return f"CREATE TABLE {table} (\n" + ",\n".join(columns + keys) + end
+
+
+TABLES = {table: _statement(table, *parts) for table, parts in DEFINITIONS.items()}
 INDEXES = {
-    "run_by_run_id": BY_RUN_ID,
+    # with the session, so that those of many runs are found without reading the runs
+    "run_by_run_id": "CREATE INDEX run_by_run_id ON run (run_id, session)",
     "session_by_start": "CREATE INDEX session_by_start ON session (started_at, id)",
     "verdict_by_outcome": """
 CREATE INDEX verdict_by_outcome ON verdict (outcome, session, plan_digest)""",
@@ -236,20 +164,17 @@ ALL, NEW = TABLES.keys(), {"figure"}
 """All tables, and those that older layouts lack."""
 
 
-def insert(connection: Connection, table: str, *rows: Row) -> None:
+def insert(connection: Connection, table: str, *rows: Row, end: str = "") -> None:
     """Add rows, with all columns. Raises KeyViolation."""
-    connection.change(_insertion(table), *rows)
+    names = COLUMNS[table]
+    values = ", ".join(f":{name}" for name in names)
+    statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
+    connection.change(statement + end, *rows)
 
 
 def insert_missing(connection: Connection, table: str, *rows: Row) -> None:
     """Add those rows whose key is not there yet."""
-    connection.change(f"{_insertion(table)} ON CONFLICT DO NOTHING", *rows)
-
-
-def _insertion(table: str) -> str:
-    names = COLUMNS[table]
-    values = ", ".join(f":{name}" for name in names)
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
+    insert(connection, table, *rows, end=" ON CONFLICT DO NOTHING")
 
 
 def layout_of(connection: Connection, where: str) -> int | None:
@@ -286,19 +211,15 @@ def other_layout(where: str, layout: int | None) -> StoreError:
 def _layout(connection: Connection) -> int | None:
     """Its number; None where the table is somebody else's."""
     rows = connection.rows("SELECT * FROM meta LIMIT 10")  # ours has one
-    known = {row.get("name"): row.get("value") for row in rows}
+    values = {row.get("name"): row.get("value") for row in rows}
     try:
-        return int(str(known.get("layout")))
+        return int(str(values.get("layout")))
     except ValueError:
         return None
 
 
 def create_all(connection: Connection) -> None:
     """Make all tables and views in an empty database."""
-    for statement in TABLES.values():
-        connection.define(statement)
-    for statement in INDEXES.values():
-        connection.define(statement)
-    for statement in VIEWS.values():
+    for statement in (*TABLES.values(), *INDEXES.values(), *VIEWS.values()):
         connection.define(statement)
     insert(connection, META, {"name": "layout", "value": str(LAYOUT)})

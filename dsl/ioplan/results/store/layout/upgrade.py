@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from ioplan.records.record import RunRecord
 from ioplan.results.store.connection import Connection, Row
+from ioplan.results.store.errors import validated
 from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.layout.tables import (
-    BY_RUN_ID,
     COLUMNS,
     INDEXES,
     LAYOUT,
@@ -18,7 +18,7 @@ from ioplan.results.store.layout.tables import (
     insert,
 )
 from ioplan.results.store.layout.views import VIEWS
-from ioplan.results.store.rows import plan_digest, validated
+from ioplan.results.store.rows import plan_digest
 from ioplan.results.store.runs import run_row
 
 STEPS = {
@@ -26,7 +26,7 @@ STEPS = {
         "ALTER TABLE run ADD COLUMN place TEXT",
         "ALTER TABLE run ADD COLUMN figures TEXT",
         "DROP INDEX run_by_run_id",
-        BY_RUN_ID,
+        INDEXES["run_by_run_id"],
     ),
     6: ("ALTER TABLE session ADD COLUMN unmet INTEGER NOT NULL DEFAULT 0",),
     7: (
