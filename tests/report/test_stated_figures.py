@@ -291,6 +291,39 @@ def test_a_rate_that_is_met_has_no_spread(tmp_path: Path, store_path: Path) -> N
     assert "±" not in shown and ", 200 IOPS " in shown and "QD 64" not in shown
 
 
+UNTIL_STEADY = """precondition fob { purge }
+test "t" {
+  after fob
+  run random 4KiB 0/100, qd 32, until steady iops every 1min, at most 8 passes
+  expect mean <= 170us
+  expect p99 >= 276us
+}"""
+
+
+@pytest.mark.slow
+def test_a_run_that_ends_steady_is_told_by_its_window(tmp_path, store_path):
+    """Before it the drive was fresh: 198k IOPS and 162 us over all of the run."""
+    done = ioplan("run", plan_file(tmp_path, UNTIL_STEADY), "--backend", "sim")
+    assert done.code == 1 and "failed: expect mean" in done.out
+    last = last_records(store_path)[-1]
+    with Store.open(store_path) as store:
+        series = store.detail(last.session, last.seq).series
+    window = [one for one in series if one.t_s > last.run_s - 5 * 60]
+    ios = sum(one.ios["write"] for one in window)
+    mean_ns = sum(one.ios["write"] * one.mean_ns for one in window) / ios
+    assert last.total.latency.mean_ns < 0.8 * mean_ns
+    (mean,), (iops,), (p99,) = map(shown, ("mean", "iops", "p99"))
+    assert mean == metric_text(mean_ns, "ns") and iops == f"{ios / 300e3:.0f}k"
+    assert mean_ns == pytest.approx(32 * 300e9 / ios, rel=0.001), "Little's law"
+    figures = {one.metric: one.figure for one in headlines(store_path)}
+    assert figures["mean"] == mean and figures["p99"] == p99
+    row = next(
+        line for line in ioplan("show", "--tables").out.splitlines() if p99 in line
+    )
+    assert mean in row and iops in row
+    assert "iops 142k, range" in ioplan("show", "--tables").out
+
+
 # a rate that falls within a run
 def series(rates: list[int]) -> Sample:
     """A run of intervals of 100 ms, each at a rate and with a tenth of the latency

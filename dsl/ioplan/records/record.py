@@ -161,6 +161,9 @@ class Steady(Model):
     window: int
     reached: bool
     why: str = Field(description="empty when reached, else what is not yet so")
+    begin_s: float | None = Field(
+        description="when in the run the window begins; null of rounds", default=None
+    )
     settled: bool = Field(
         description="the values are within the limits, whatever the drive's state is",
         default=False,

@@ -19,6 +19,7 @@ from ioplan.language.plan import PurgeStep, RestStep
 from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import RunRecord, Steady, Verdict
 from ioplan.records.session import Session
+from ioplan.results.measure.over_time import ends_steady
 from ioplan.results.report import judgements, sentences
 from ioplan.results.report.remarks import text_kind
 from ioplan.runner.execute.observer import SessionObserver
@@ -187,6 +188,7 @@ def run_line(record: RunRecord) -> str:
     result, what = sentences.main_result(record)
     cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
     name = f"{what}{cell} {record.asked.name}".strip() or "run"
+    name += ", until it was steady" * ends_steady(record)
     rate = f"{iops_text(result.iops):>6} IOPS"
     p99 = f"p99 {sentences.latencies(result)[1]:>7}"
     if probe := sentences.probe_words(record):

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from math import sqrt
+from math import inf, sqrt
 from statistics import fmean, median, pstdev
 
 from msgspec import Struct
 
 from ioplan.core.units import digits, time_text
+from ioplan.job import SECOND_NS
 from ioplan.language.metric import RATES, Metric
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
 from ioplan.records.record import Interval, RunRecord, Steady
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Figure, Sample, figure
 from ioplan.results.measure.series import LEAST_BEFORE, in_series, levels, value_at
-from ioplan.results.measure.stretches import Stretch
+from ioplan.results.measure.stretches import Stretch, stretch
 from ioplan.workload import SYNCS
 
 LEAST_FOR_WORST = 5
@@ -189,6 +190,7 @@ def is_steered(records: Sequence[RunRecord]) -> bool:
 # What is stated of a cell.
 
 STEADY = "the mean of the {} values of the {} window"
+OF_WINDOW = "the figure of the {} window"
 SUSTAINED = "the mean of the last {} intervals, after the rate has changed"
 
 
@@ -232,13 +234,15 @@ def stated(
     known: Figure | None = None,
     rates: Callable[[Metric], OverTime] | None = None,
 ) -> Stated:
-    """The metric over the runs of one cell: of a rate the steady window's or what it
+    """The metric over the runs of one cell: the steady window's, or of a rate what it
     sustains. `known` is that over all of their time, where it is known; `rates` gives
     what a rate did in their intervals, where that has been read already."""
     value = known or figure(metric, samples)
     rates = rates or (lambda rate: over_time(rate, samples))
     if value.value is None or not _is_of_all_time(metric, samples):
         return Stated(value)
+    if in_window := _in_steady_window(metric, samples):
+        return in_window
     if metric.name not in RATES or not in_series(metric):
         direction = None if metric.direction in SYNCS else metric.direction
         return Stated(value, rates(Metric(name="iops", direction=direction)))
@@ -260,6 +264,28 @@ def _is_of_all_time(metric: Metric, samples: Sequence[Sample]) -> bool:
     is_flow = metric.name in (*RATES, *LATENCIES) or metric.percent
     sought = samples and getattr(samples[-1].record, "found", None)
     return bool(samples and is_flow and not is_part and not sought)
+
+
+def ends_steady(record: RunRecord) -> bool:
+    """Whether a run went on until it was steady: before that the drive was another."""
+    steady = record.steady
+    return bool(steady and steady.reached and steady.begin_s is not None)
+
+
+def _in_steady_window(metric: Metric, samples: Sequence[Sample]) -> Stated | None:
+    """What is not tracked itself, in the window of a run that ends steady."""
+    record, detail = samples[-1]
+    if not isinstance(record, RunRecord) or not ends_steady(record):
+        return None
+    steady = record.steady
+    assert steady and steady.begin_s is not None
+    begin_ns = round(steady.begin_s * SECOND_NS)
+    intervals = IntervalCounts(detail.intervals)
+    window = stretch(intervals, begin_ns, inf, record.asked.job.streams)
+    if window is None or steady.metric == str(metric):
+        return None
+    word = "settled" if steady.limits else "steady"
+    return Stated(window.figure(metric), definition=OF_WINDOW.format(word))
 
 
 def _steady_of(metric: Metric, samples: Sequence[Sample]) -> Steady | None:

@@ -17,7 +17,7 @@ from typing import Literal
 from ioplan.core.statistics.student_t import quantile
 from ioplan.core.units import digits, percent_text, share_text
 from ioplan.drive_needs import Standing, but_lacking
-from ioplan.job import Progress, Wear
+from ioplan.job import SECOND_NS, Progress, Wear
 from ioplan.language.metric import Metric
 from ioplan.language.plan import SteadyRule, Within
 from ioplan.records.record import Decided, DriveState, Steady
@@ -179,12 +179,14 @@ class SteadyWatch:
         self.standing, self.pass_bytes, self.moved_bytes = standing, pass_bytes, 0
         self.wafs: list[tuple[float, float]] = []
         self.values: list[Figure] = []
+        self.begins_s: list[float] = []
         self.last = assess(rule, ())
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the values are steady."""
         if window := self.windows.add(progress):
-            self.last = self._borne(self._assessed(window), window)
+            begin_s = progress.t_ns / SECOND_NS - window.record.run_s
+            self.last = self._borne(self._assessed(window, begin_s), window)
             self.on_assessment(self.last, len(self.values))
             return self.last.reached
         return False
@@ -193,8 +195,8 @@ class SteadyWatch:
     def passes(self) -> float:
         return self.moved_bytes / self.pass_bytes
 
-    def _assessed(self, window: Sample) -> Steady:
-        """The assessment with the window that has ended."""
+    def _assessed(self, window: Sample, begin_s: float) -> Steady:
+        """The assessment with the window that began then and has ended."""
         begin = self.passes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if begin < self.rule.least_passes:
@@ -205,9 +207,12 @@ class SteadyWatch:
         if not (self.stated and begin >= ENOUGH_PASSES):
             value = _collecting(self.rule.metric.name, value)
         self.values.append(value)
+        self.begins_s.append(begin_s)
         if self.stated and value.value is None:
             self.stated.uncollected(100 * (self.passes - begin))
-        return self._fitting(assess(self.rule, self.values))
+        first = {"begin_s": self.begins_s[-self.rule.window :][0]}
+        steady = assess(self.rule, self.values).model_copy(update=first)
+        return self._fitting(steady)
 
     def _fitting(self, steady: Steady) -> Steady:
         """Not steady where it is flat at what the spare cannot have.

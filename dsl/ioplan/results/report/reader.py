@@ -23,7 +23,13 @@ from ioplan.results.measure.metrics import (
     of_result,
     scope_of,
 )
-from ioplan.results.measure.over_time import OverTime, Stated, over_time, stated
+from ioplan.results.measure.over_time import (
+    OverTime,
+    Stated,
+    ends_steady,
+    over_time,
+    stated,
+)
 from ioplan.results.store.store import Store
 
 
@@ -47,6 +53,8 @@ class Reader:
         single = of_result(metric)
 
         def of(run: RunRecord) -> Figure:
+            if ends_steady(run):
+                return self.figure(metric, [run])
             value = single(run, run.total) if run.total.ios else UNREAD
             return self.figure(metric, [run]) if value is UNREAD else value
 
@@ -58,6 +66,8 @@ class Reader:
         """Several metrics of one part of the same runs: a row of a table."""
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
+        if any(map(ends_steady, records)):
+            return [self.stated(metric, records).figure for metric in metrics]
         measured = [one for one in records if _has_io(one)]
         bare = [Sample(one, NO_DETAIL) for one in measured or records]
         scope = scope_of(metrics[0], bare)
@@ -82,9 +92,16 @@ class Reader:
 
     def stated(self, metric: Metric, records: Sequence[RunRecord]) -> Stated:
         """The metric as it is told and judged: of a rate what the runs sustain."""
-        bare = [Sample(one, NO_DETAIL) for one in records]
         rates = partial(self.over_time, records=records)
+        if any(map(ends_steady, records)):
+            return stated(metric, self._whole_samples(records), rates=rates)
+        bare = [Sample(one, NO_DETAIL) for one in records]
         return stated(metric, bare, self.figure(metric, records), rates)
+
+    def _whole_samples(self, records: Sequence[RunRecord]) -> list[Sample]:
+        """Runs with the counts of their intervals."""
+        read = self.store.whole_detail
+        return [Sample(r, read(r.session, r.seq)) for r in records]
 
     def over_time(self, metric: Metric, records: Sequence[RunRecord]) -> OverTime:
         """A rate in the intervals of the runs of a cell, read once for all figures."""

@@ -147,8 +147,10 @@ def event_line(event: EventMade) -> str:
 
 
 def steady_line(steady: Steady) -> str:
-    """The last value, then the window beside its limits; narrow enough for a line."""
+    """The mean once it is steady, until then the last value, and the window beside its
+    limits; narrow enough for a line."""
     value = steady.values[-1] if steady.values else None
+    value = steady.mean if steady.reached else value
     last = f"{steady.metric} {metric_text(value, steady.unit)}"
     if len(steady.values) < steady.window or not has_all_values(steady):
         return f"{last}; {steady.why}"
