@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 M = TypeVar("M", bound=BaseModel)
 PLAIN = {str, int, float, bool, type(None)}
@@ -46,6 +46,11 @@ class Model(BaseModel):  # noqa: PLW1641  pydantic hashes what is frozen
 
     def __eq__(self, other: object) -> bool:
         return self is other or super().__eq__(other)
+
+
+def about(description: str, default: Any) -> Any:
+    """A field that need not be given, with what it means."""
+    return Field(default, description=description)
 
 
 def defaults_of(model: type[BaseModel]) -> dict[str, Any]:

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 
 from ioplan.records.record import RunRecord
 
-RunSlot = tuple[object, ...]
-"""The step, round, repeat and cell of a session that a run is of."""
-
 
 def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
     """One for each place in the plan, in their order, and all preparations.
@@ -16,14 +13,15 @@ def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
     Of the run that was last asked for there it is the last finished record, or else
     the last. What an edited plan no longer has does not count.
     """
-    by_slot: dict[RunSlot, list[RunRecord]] = {}
+    by_slot: dict[tuple[object, ...], list[RunRecord]] = {}
     for record in (one for one in records if not one.asked.removed):
         by_slot.setdefault(_slot(record), []).append(record)
-    kept = {id(_last(found)) for found in by_slot.values()}
-    return [record for record in records if id(record) in kept]
+    last = {id(_last(repeated)) for repeated in by_slot.values()}
+    return [record for record in records if id(record) in last]
 
 
-def _slot(record: RunRecord) -> RunSlot:
+def _slot(record: RunRecord) -> tuple[object, ...]:
+    """The step, round, repeat and cell of a session that a run is of."""
     asked = record.asked
     if asked.kind != "run":
         return record.session, record.seq

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
-from ioplan.core.model import Model
+from ioplan.core.model import Model, about
 
 NAMING = ("serial", "model", "firmware", "wwid")
 """What a target's identity may say of its drive."""
@@ -18,10 +16,10 @@ class Drive(Model):
 
     serial: str = ""
     model: str = ""
-    firmware: str = Field(description="when the session began", default="")
-    lab_name: str = Field(description="the target's name in the lab file", default="")
-    wwid: str = Field(description="world-wide name", default="")
-    capacity_bytes: int = Field(description="of the target, 0 if unknown", default=0)
+    firmware: str = about("when the session began", "")
+    lab_name: str = about("the target's name in the lab file", "")
+    wwid: str = about("world-wide name", "")
+    capacity_bytes: int = about("of the target, 0 if unknown", 0)
 
     @property
     def name(self) -> str:

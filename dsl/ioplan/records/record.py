@@ -6,12 +6,12 @@ name; what each one means stands in its `description`, and so in the JSON Schema
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema
 
-from ioplan.core.model import Model
+from ioplan.core.model import Model, about
 from ioplan.job import Cpu, Job, Wear
 from ioplan.records.host_clock import HostClock
 from ioplan.records.seek import Found, Probed
@@ -32,9 +32,8 @@ class Percentile(Model):
     percent: float
     latency_ns: float
     supported: bool = Field(description=f"at least {BEYOND} samples lie beyond it")
-    is_bound: bool = Field(
-        description="only known to be at least so much: what counted it ends there",
-        default=False,
+    is_bound: bool = about(
+        "only known to be at least so much: what counted it ends there", False
     )
 
 
@@ -69,32 +68,28 @@ class StreamResult(Model):
     """What one stream did, by direction and in total."""
 
     name: str
-    run_s: float | None = Field(
-        description="the stream's own measured time, which its rates are over; none "
-        "if it is only "
+    run_s: float | None = about(
+        "the stream's own measured time, which its rates are over; none if it is only "
         "known of the run",
-        default=None,
+        None,
     )
     directions: dict[Direction, DirectionResult]
     total: DirectionResult = Field(
         description="reads and writes together, without trims"
     )
-    gap_ns: int | None = Field(
-        description="the longest time without a completed I/O, from the begin of its "
-        "measured time to the end; none if the backend does not measure it",
-        default=None,
+    gap_ns: int | None = about(
+        "the longest time without a completed I/O, from the begin of its measured "
+        "time to the end; none if the backend does not measure it",
+        None,
     )
-    sync_ios: int = Field(description="flushes", default=0)
-    backlog_ios: int = Field(
-        description="arrivals of a rated stream that were due and not issued at the "
-        "end",
-        default=0,
+    sync_ios: int = about("flushes", 0)
+    backlog_ios: int = about(
+        "arrivals of a rated stream that were due and not issued at the end", 0
     )
-    verified_bytes: int = Field(
-        description="read with `verify` and found to be what was written last",
-        default=0,
+    verified_bytes: int = about(
+        "read with `verify` and found to be what was written last", 0
     )
-    verify_errors: int = Field(description="blocks that were not", default=0)
+    verify_errors: int = about("blocks that were not", 0)
 
 
 class TargetResult(Model):
@@ -112,18 +107,13 @@ class PhaseResult(Model):
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
-    when: Phase | None = Field(
-        description="its place in the measured time; older records have none",
-        default=None,
+    when: Phase | None = about(
+        "its place in the measured time; older records have none", None
     )
 
-    @property
-    def cpu_percent(self) -> None:
-        """Measured of the whole run."""
-
-    @property
-    def telemetry(self) -> None:
-        """Measured of the whole run."""
+    cpu_percent: ClassVar[None] = None
+    telemetry: ClassVar[None] = None
+    """Measured of the whole run."""
 
 
 class Interval(Model):
@@ -145,14 +135,13 @@ class Steady(Model):
     """A steady-state assessment: the window, and what is missing."""
 
     metric: str
-    unit: str = Field(description="of the values", default="")
+    unit: str = about("of the values", "")
     values: tuple[float, ...] = Field(description="the window, oldest first")
     mean: float
-    slope: float = Field(
-        description="of the least-squares line, per value; in the middle of the "
-        "window the line "
+    slope: float = about(
+        "of the least-squares line, per value; in the middle of the window the line "
         "is at the mean",
-        default=0.0,
+        0.0,
     )
     range_percent: float = Field(description="(largest - smallest) / mean")
     slope_percent: float = Field(description="|least-squares slope| x (n - 1) / mean")
@@ -161,21 +150,19 @@ class Steady(Model):
     window: int
     reached: bool
     why: str = Field(description="empty when reached, else what is not yet so")
-    begin_s: float | None = Field(
-        description="when in the run the window begins; null of rounds", default=None
+    begin_s: float | None = about(
+        "when in the run the window begins; null of rounds", None
     )
-    settled: bool = Field(
-        description="the values are within the limits, whatever the drive's state is",
-        default=False,
+    settled: bool = about(
+        "the values are within the limits, whatever the drive's state is", False
     )
-    evidence: str = Field(
-        description="the account of the drive's state at the end of the window",
-        default="",
+    evidence: str = about(
+        "the account of the drive's state at the end of the window", ""
     )
-    limits: str = Field(
-        description="why a value that is reached is of the drive as it is, and not of "
-        "one that is all written; empty where it is of any",
-        default="",
+    limits: str = about(
+        "why a value that is reached is of the drive as it is, and not of one that is "
+        "all written; empty where it is of any",
+        "",
     )
 
     @property
@@ -210,18 +197,12 @@ class DriveState(Model):
     unwritten_percent: float = Field(
         description="of the blocks, never written since then, or trimmed"
     )
-    idle_s: float = Field(
-        description="the plan's time without I/O right before the run",
-        default=0.0,
-    )
+    idle_s: float = about("the plan's time without I/O right before the run", 0.0)
     evidence: str = Field(description="the same in a few words")
-    lacks: str = Field(
-        description="what the figures need of the state, and it has not yet", default=""
-    )
-    limits: str = Field(
-        description="what the figures owe to blocks that hold nothing, or to data that "
-        "compresses",
-        default="",
+    lacks: str = about("what the figures need of the state, and it has not yet", "")
+    limits: str = about(
+        "what the figures owe to blocks that hold nothing, or to data that compresses",
+        "",
     )
 
     @property
@@ -257,12 +238,8 @@ class Verdict(Model):
     limit: float | None
     unit: str
     why: str = ""
-    baseline: str = Field(
-        description="the session that the limit is a share of", default=""
-    )
-    baseline_value: float | None = Field(
-        description="the figure of that session", default=None
-    )
+    baseline: str = about("the session that the limit is a share of", "")
+    baseline_value: float | None = about("the figure of that session", None)
 
 
 class Preparation(Model):
@@ -277,24 +254,23 @@ class Asked(Model):
 
     plan: str
     plan_file: str
-    profile: str = Field(description="the plan's set of values", default="full")
-    shortened: bool = Field(
-        description="the profile writes less than one pass before the test, so its "
-        "figures are not of a prepared drive",
-        default=False,
+    profile: str = about("the plan's set of values", "full")
+    shortened: bool = about(
+        "the profile writes less than one pass before the test, so its figures are "
+        "not of a prepared drive",
+        False,
     )
     test: str
     cell: dict[str, str] = Field(description="axis to value, as the plan writes it")
     kind: Literal["run", "prepare", "probe"]
     step: int = Field(description="which step of the test, from 0")
-    name: str = Field(description="the step's name", default="")
-    round: int = Field(description="from 1; 0 outside rounds", default=0)
-    iteration: int = Field(description="of a repeat, from 1; 0 outside one", default=0)
+    name: str = about("the step's name", "")
+    round: int = about("from 1; 0 outside rounds", 0)
+    iteration: int = about("of a repeat, from 1; 0 outside one", 0)
     after: Preparation | None = None
-    seek: Probed | None = Field(description="of a probe: what it was for", default=None)
-    removed: bool = Field(
-        description="the session went on with an edited plan that no longer has it",
-        default=False,
+    seek: Probed | None = about("of a probe: what it was for", None)
+    removed: bool = about(
+        "the session went on with an edited plan that no longer has it", False
     )
     workload: Workload
     job: Job
@@ -334,7 +310,7 @@ class EventMade(Model):
         description="none if it could not be started, or was killed after its time"
     )
     output: str = Field(description="the first 4 KiB of what it printed")
-    error: str = Field(description="what went wrong; empty if nothing did", default="")
+    error: str = about("what went wrong; empty if nothing did", "")
 
 
 class RunRecord(Model):
@@ -345,8 +321,8 @@ class RunRecord(Model):
     seq: int = Field(description="order within the session, from 1")
     run_id: str = Field(description="digest of what the run does")
     status: Status
-    cause: str = Field(description="why the run is not ok, one word", default="")
-    message: str = Field(description="the same for a person", default="")
+    cause: str = about("why the run is not ok, one word", "")
+    message: str = about("the same for a person", "")
     ioplan: str
     asked: Asked
     backend: BackendFacts
@@ -355,57 +331,51 @@ class RunRecord(Model):
     started_at: str = Field(description="UTC, ISO 8601")
     ended_at: str
     run_s: float = Field(description="measured time, without warm-up")
-    lasted_s: float | None = Field(
-        description="from the begin of the measured time to the result, by the host's "
-        "monotonic clock; none in virtual time, and if ioplan did not see the run",
-        default=None,
+    lasted_s: float | None = about(
+        "from the begin of the measured time to the result, by the host's monotonic "
+        "clock; none in virtual time, and if ioplan did not see the run",
+        None,
     )
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
-    targets: dict[str, TargetResult] = Field(
-        description="by the names of the targets, where the run has several", default={}
+    targets: dict[str, TargetResult] = about(
+        "by the names of the targets, where the run has several", {}
     )
-    phases: dict[str, PhaseResult] = Field(
-        description="by the names of the phases, where the plan names any", default={}
+    phases: dict[str, PhaseResult] = about(
+        "by the names of the phases, where the plan names any", {}
     )
     cpu: Cpu | None = Field(
         description="of the load generator; none if it was not measured"
     )
     cpu_percent: float | None = Field(description="of one core, load generator only")
     steady: Steady | None = None
-    decided: Decided | None = Field(
-        description="of rounds that end cell by cell", default=None
-    )
-    found: Found | None = Field(
-        description="what a seek found: the record stands for all of its probes, and "
-        "its figures "
+    decided: Decided | None = about("of rounds that end cell by cell", None)
+    found: Found | None = about(
+        "what a seek found: the record stands for all of its probes, and its figures "
         "are those of the probe that confirmed it",
-        default=None,
+        None,
     )
-    power_cut: PowerCutMade | None = Field(
-        description="of a run that ended with a power cut", default=None
-    )
-    events: tuple[EventMade, ...] = Field(
-        description="what the lab did during the run, as the plan says", default=()
+    power_cut: PowerCutMade | None = about("of a run that ended with a power cut", None)
+    events: tuple[EventMade, ...] = about(
+        "what the lab did during the run, as the plan says", ()
     )
     verdicts: tuple[Verdict, ...] = ()
-    telemetry: Telemetry | None = Field(
-        description="of machine and drive; absent in virtual time", default=None
+    telemetry: Telemetry | None = about(
+        "of machine and drive; absent in virtual time", None
     )
-    clock: HostClock | None = Field(
-        description="the host's, against the lab's; of a drive job only", default=None
+    clock: HostClock | None = about(
+        "the host's, against the lab's; of a drive job only", None
     )
-    wear: Wear | None = Field(
-        description="what the drive says it wrote; absent where it has no log",
-        default=None,
+    wear: Wear | None = about(
+        "what the drive says it wrote; absent where it has no log", None
     )
-    state: DriveState | None = Field(
-        description="the account of what was written to the target", default=None
+    state: DriveState | None = about(
+        "the account of what was written to the target", None
     )
     warnings: tuple[str, ...] = ()
-    substitutions: tuple[str, ...] = Field(
-        description="what the backend did instead of what was requested", default=()
+    substitutions: tuple[str, ...] = about(
+        "what the backend did instead of what was requested", ()
     )
 
 
@@ -416,7 +386,7 @@ class StoredHistogram(Model):
     direction: Direction
     bits: int
     bins: tuple[int, ...] = Field(description="index, count, index, count, …")
-    phase: str = Field(description="empty: of the whole run", default="")
+    phase: str = about("empty: of the whole run", "")
 
 
 class RunDetail(Model):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from math import inf, ulp
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -53,14 +54,6 @@ def one_word(tag: str) -> str:
     return tag
 
 
-def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(set(tags)))
-
-
-def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
-
-
 def short_note(note: str) -> str:
     """A note. Raises ValueError."""
     if len(note) > MAX_NOTE:
@@ -77,24 +70,20 @@ def _factor(value: Any) -> Any:
     raise ValueError("must be a number above 0, for example 0.01")
 
 
-def _interval(text: str) -> str:
-    found = parse_quantity(text) if text else None
-    if found and (
-        found.kind != "time" or not MIN_INTERVAL_NS <= found.value <= MAX_INTERVAL_NS
-    ):
-        raise ValueError(f"takes a time from 10ms to 1h, for example 1s, not {text!r}")
-    return text
+def _time(form: str, least_ns: float, most_ns: float = inf) -> AfterValidator:
+    """Text that is empty, or a time between these."""
 
+    def check(text: str) -> str:
+        value = parse_quantity(text) if text else None
+        if value and (value.kind != "time" or not least_ns <= value.value <= most_ns):
+            raise ValueError(f"takes {form}, not {text!r}")
+        return text
 
-def _within(text: str) -> str:
-    found = parse_quantity(text) if text else None
-    if found and (found.kind != "time" or found.value <= 0):
-        raise ValueError(f"takes a time, for example 4h, not {text!r}")
-    return text
+    return AfterValidator(check)
 
 
 Tag = Annotated[str, AfterValidator(one_word)]
-Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
+Tags = Annotated[tuple[Tag, ...], AfterValidator(lambda tags: tuple(sorted(set(tags))))]
 Note = Annotated[str, AfterValidator(short_note)]
 Texts = tuple[str, ...]
 
@@ -104,7 +93,7 @@ class RunRequest(Model):
 
     targets: Annotated[
         Texts,
-        AfterValidator(_in_order),
+        AfterValidator(lambda names: tuple(dict.fromkeys(names))),
         Option(
             "--target",
             "A file, a device, or a target or group of the lab; may be repeated.",
@@ -139,45 +128,32 @@ class RunRequest(Model):
         ),
     ] = None
     options: Annotated[
-        Texts,
-        Option(
-            "--option",
-            "An option of the backend.",
-            "NAME=VALUE",
-        ),
+        Texts, Option("--option", "An option of the backend.", "NAME=VALUE")
     ] = ()
     lab: Annotated[
         Path | None, Option("--lab", "The lab file; else IOPLAN_LAB, else XDG.")
     ] = None
     settings: Annotated[
-        Texts,
-        Option(
-            "--set",
-            "Set a param; may be repeated.",
-            "NAME=VALUE",
-            "params",
-        ),
+        Texts, Option("--set", "Set a param; may be repeated.", "NAME=VALUE", "params")
     ] = ()
     profile: Annotated[
         str,
         Option(
-            "--profile",
-            "Use the param values of this profile.",
-            "NAME",
-            "profiles",
+            "--profile", "Use the param values of this profile.", "NAME", "profiles"
         ),
     ] = FULL
     scale_time: Annotated[
         float,
         BeforeValidator(_factor),
         Option(
-            "--scale-time",
-            "Multiply every duration, for example by 0.01 for a trial.",
+            "--scale-time", "Multiply every duration, for example by 0.01 for a trial."
         ),
     ] = 1.0
     interval: Annotated[
         str,
-        AfterValidator(_interval),
+        _time(
+            "a time from 10ms to 1h, for example 1s", MIN_INTERVAL_NS, MAX_INTERVAL_NS
+        ),
         Option(
             "--interval",
             "The reporting interval; default: 1s, shorter in runs below 10s.",
@@ -186,7 +162,7 @@ class RunRequest(Model):
     ] = ""
     within: Annotated[
         str,
-        AfterValidator(_within),
+        _time("a time, for example 4h", ulp(0.0)),
         Option(
             "--within",
             "End on time: shorten runs and rounds, and say first what that tells.",
@@ -215,17 +191,12 @@ class RunRequest(Model):
         ),
     ] = ()
     allow_approximate: Annotated[
-        bool,
-        Option(
-            "--allow-approximate",
-            "Accept all documented approximations.",
-        ),
+        bool, Option("--allow-approximate", "Accept all documented approximations.")
     ] = False
     only_exact: Annotated[
         bool,
         Option(
-            "--only-exact",
-            "Run the tests that are supported exactly; list the others.",
+            "--only-exact", "Run the tests that are supported exactly; list the others."
         ),
     ] = False
     baseline: Annotated[
@@ -245,12 +216,10 @@ class RunRequest(Model):
         ),
     ] = False
     tags: Annotated[
-        Tags,
-        Option("--tag", "A tag to find it by; may be repeated.", "WORD"),
+        Tags, Option("--tag", "A tag to find it by; may be repeated.", "WORD")
     ] = ()
     note: Annotated[
-        Note,
-        Option("--note", "A note stored with the results.", "TEXT"),
+        Note, Option("--note", "A note stored with the results.", "TEXT")
     ] = ""
     person: Annotated[str, Option("--person")] = ""
 

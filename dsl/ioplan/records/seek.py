@@ -10,10 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from ioplan.core.model import Model
+from ioplan.core.model import Model, about
 from ioplan.language.clause_table import BY_WORD
-
-SHORT = {"qd": "QD"}
 
 
 class DemandResult(Model):
@@ -36,22 +34,19 @@ class Probed(Model):
 
     axis: str
     value: float = Field(description="of the axis, in its base unit")
-    unit: str = Field(description="of the value", default="")
+    unit: str = about("of the value", "")
     phase: Literal["bracket", "bisect", "confirm"]
     number: int = Field(description="of the probe in its cell, from 1")
-    decision: Literal["yes", "no", "undecided", "measured", ""] = Field(
-        description="whether the condition holds; of a knee's run only the "
-        "throughput counts, and "
+    decision: Literal["yes", "no", "undecided", "measured", ""] = about(
+        "whether the condition holds; of a knee's run only the throughput counts, and "
         "it is empty of one that did not end well",
-        default="",
+        "",
     )
-    p_value: float | None = Field(
-        description="the chance of being wrong, adjusted for looks and parts",
-        default=None,
+    p_value: float | None = about(
+        "the chance of being wrong, adjusted for looks and parts", None
     )
-    demands: tuple[DemandResult, ...] = Field(
-        description="the parts of the condition, and what an open loop is held to",
-        default=(),
+    demands: tuple[DemandResult, ...] = about(
+        "the parts of the condition, and what an open loop is held to", ()
     )
 
 
@@ -65,8 +60,8 @@ class Found(Model):
         "size", "time", "share", "mix", "iops", "bandwidth", "passes", "number"
     ] = Field(description="of the value")
     value: float | None = Field(description="none if no value of the range holds")
-    unit: str = Field(description="of the value", default="")
-    text: str = Field(description="the value as the plan would write it", default="")
+    unit: str = about("of the value", "")
+    text: str = about("the value as the plan would write it", "")
     yes_at: float | None = Field(
         description="the last value at which the condition held"
     )
@@ -75,24 +70,17 @@ class Found(Model):
         "none as far as "
         "the range goes"
     )
-    no_text: str = Field(
-        description="that value as the plan would write it", default=""
-    )
-    censored: bool = Field(
-        description="the value is the end of the range: the truth may lie beyond",
-        default=False,
+    no_text: str = about("that value as the plan would write it", "")
+    censored: bool = about(
+        "the value is the end of the range: the truth may lie beyond", False
     )
     confirmed: bool = Field(description="whether a long run held, too")
     monotone: bool = Field(description="no value beyond a no held")
-    low: float | None = Field(
-        description="of a knee: the lower end of its 95 % interval", default=None
-    )
-    high: float | None = Field(
-        description="its upper end; none where noise hides it", default=None
-    )
-    interval: str = Field(description="both, as the plan would write it", default="")
+    low: float | None = about("of a knee: the lower end of its 95 % interval", None)
+    high: float | None = about("its upper end; none where noise hides it", None)
+    interval: str = about("both, as the plan would write it", "")
     confidence_percent: float = Field(description="of each decision")
-    undecided: int = Field(description="probes that time ended", default=0)
+    undecided: int = about("probes that time ended", 0)
     probes: int
     bytes: int = Field(description="moved by all probes")
     run_s: float = Field(description="measured time of all probes")
@@ -109,7 +97,7 @@ class Found(Model):
             return ""
         field = self.axis.rpartition(".")[2]
         title = BY_WORD[field].title if field in BY_WORD else ""
-        short, when = SHORT.get(field, field), "already" * (self.goal == "highest")
+        short, when = field.replace("qd", "QD"), "already" * (self.goal == "highest")
         end = f"{short} {self.no_text} {when or 'still'} fails"
         why = f" ({end})" if self.no_text else ""
         return f"no {title or field} met the limit{why}"

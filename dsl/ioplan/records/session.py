@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ioplan.core.model import Model
+from ioplan.core.model import Model, about
 from ioplan.core.version import __version__
 from ioplan.records.drive import Drive
 from ioplan.records.run_request import Note, Resolved, RunRequest, Tags
@@ -26,7 +26,7 @@ class Session(Model):
     )
     plan: str = Field(description="the plan's name")
     plan_file: str = ""
-    plan_text: str = Field(description="the plan as it was run", default="")
+    plan_text: str = about("the plan as it was run", "")
     started_at: str = Field(description="UTC, ISO 8601")
     ended_at: str | None = None
     status: SessionStatus = "running"
@@ -38,16 +38,12 @@ class Session(Model):
     resolved: Resolved = Field(
         description="what that came to on its host", default_factory=Resolved
     )
-    host: dict[str, Any] = Field(
-        description="facts of the host that it was started on", default={}
-    )
-    ioplan: str = Field(description="version", default=__version__)
-    job: str | None = Field(description="the job that it is of", default=None)
-    person: str = Field(description="who started it", default="")
-    host_name: str = Field(description="where it was started", default="")
-    drive: Drive | None = Field(
-        description="absent of a file that no lab names", default=None
-    )
+    host: dict[str, Any] = about("facts of the host that it was started on", {})
+    ioplan: str = about("version", __version__)
+    job: str | None = about("the job that it is of", None)
+    person: str = about("who started it", "")
+    host_name: str = about("where it was started", "")
+    drive: Drive | None = about("absent of a file that no lab names", None)
     expected: int = Field(
         description="how many verdicts there are if all of the plan is measured; 0 if "
         "nobody knows",
@@ -55,13 +51,13 @@ class Session(Model):
         ge=0,
     )
     unmet: int = Field(
-        description="how many steady states and values of seeks that the plan asks for "
-        "were not reached; 0 until the session has ended",
+        description="how many steady states and values of seeks that the plan asks "
+        "for were not reached; 0 until the session has ended",
         default=0,
         ge=0,
     )
     tags: Tags = ()
-    note: Note = Field(description="a remark of a person", default="")
+    note: Note = about("a remark of a person", "")
 
     def is_on(self, target: str) -> bool:
         """Whether it ran on a target: a path, a serial number or a name of the lab."""
@@ -104,13 +100,12 @@ class KnownState(Model):
         description="digests of the steps that led to it; empty when it was written "
         "to since"
     )
-    name: str = Field(description="of the precondition", default="")
-    evidence: dict[str, str] = Field(
-        description="figures that change when anything writes to the target", default={}
+    name: str = about("of the precondition", "")
+    evidence: dict[str, str] = about(
+        "figures that change when anything writes to the target", {}
     )
-    account: str = Field(
-        description="of all that was written to it, as ioplan.drive_account has it",
-        default="",
+    account: str = about(
+        "of all that was written to it, as ioplan.drive_account has it", ""
     )
     session: str
     at: str = Field(description="UTC, ISO 8601")

@@ -63,15 +63,12 @@ def _next_tick() -> int:
         fd = os.open(folder / "last-id", flags, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            tick = _after(_counter(fd), tick)
+            last = _counter(fd)
+            tick = max(tick, last + 1) if last - tick < MOST_AHEAD else tick
             os.pwrite(fd, b"%0*d" % (COUNTER_BYTES, tick), 0)
         finally:
             os.close(fd)
     return tick
-
-
-def _after(last: int, tick: int) -> int:
-    return max(tick, last + 1) if last - tick < MOST_AHEAD else tick
 
 
 def _counter(fd: int) -> int:

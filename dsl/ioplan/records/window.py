@@ -31,29 +31,22 @@ class Window(Struct, frozen=True):
     @property
     def label(self) -> str:
         """Short enough for a table: `3–7 steady`, `21–25 last`."""
-        if self.own:
-            return "by cell"
-        return f"{self._rounds('–')} {'steady' if self.steady else 'last'}"
+        last = f"{self._rounds('–')} {'steady' if self.steady else 'last'}"
+        return "by cell" if self.own else last
 
     def __str__(self) -> str:
-        if self.own:
-            return f"the rounds that decided each cell, else {self.rest}"
-        return self.rest
+        return "the rounds that decided each cell, else " * bool(self.own) + self.rest
 
     @property
     def rest(self) -> str:
         """What figures are of where no cell has rounds of its own."""
-        one = self.first == self.last
+        rounds, verb = ("round", "is") if self.first == self.last else ("rounds", "are")
         if self.steady:
-            rounds = "round" if one else "rounds"
             return f"the steady window ({rounds} {self._rounds(' to ')})"
-        last = "round" if one else "rounds"
-        verb = "is" if one else "are"
-        return f"the last {last} ({self._rounds(' to ')}), which {verb} not steady"
+        return f"the last {rounds} ({self._rounds(' to ')}), which {verb} not steady"
 
     def _rounds(self, to: str) -> str:
-        ends = dict.fromkeys((self.first, self.last))
-        return to.join(map(str, ends))
+        return to.join(map(str, dict.fromkeys((self.first, self.last))))
 
 
 def window_of(runs: Sequence[RunRecord]) -> Window | None:
@@ -72,7 +65,7 @@ def window_of(runs: Sequence[RunRecord]) -> Window | None:
 
 
 def _place(run: RunRecord) -> str:
-    cell = (f"{name}={value}" for name, value in run.asked.cell.items())
+    cell = (f"{axis}={value}" for axis, value in run.asked.cell.items())
     return " ".join((str(run.asked.step), *cell))
 
 
@@ -99,5 +92,5 @@ def counted(runs: Sequence[RunRecord], window: Window | None) -> list[RunRecord]
     """The runs of one cell that its figures are of."""
     if window is None:
         return list(runs)
-    found = [run for run in runs if window.holds(run)]
-    return found or [run for run in runs if run.asked.round == runs[-1].asked.round]
+    last = [run for run in runs if run.asked.round == runs[-1].asked.round]
+    return [run for run in runs if window.holds(run)] or last
