@@ -12,10 +12,7 @@ from figures import interval, record
 
 from ioplan.language import Metric
 from ioplan.records import EventMade, Interval, RunDetail
-from ioplan.results.measure import Figure, Sample, figure
-from ioplan.results.measure.over_time import OverTime, is_steered
-from ioplan.results.measure.series import levels
-from ioplan.results.measure.series_metrics import spent
+from ioplan.results.measure import Figure, Sample, changes, figure, spent, stated
 from ioplan.workload import Replay
 
 MADE = record(1)
@@ -142,9 +139,19 @@ def noisy(mean: float, count: int, draw: random.Random, share: float) -> list[fl
 CHANGES = {
     # of levels with their intervals and spread, each of so many seconds
     "a burst": ([(2407e6, 11), (671e6, 71)], 0.02, 1.0, 11),
-    "two drops": ([(9.0, 20), (5.0, 20), (2.0, 40)], 0.02, 0.5, 10),
-    "a short burst": ([(10.0, 3), (4.0, 27)], 0.01, 1.0, 3),
+    "two drops": ([(9e3, 20), (5e3, 20), (2e3, 40)], 0.02, 0.5, 10),
+    "a short burst": ([(10e3, 3), (4e3, 27)], 0.01, 1.0, 3),
 }
+
+
+def over_time(values: Sequence[float], length_s: float = 1.0, **more: Any) -> Any:
+    """What is said of a run with these rates in its intervals."""
+    found = [
+        interval(number * length_s, round(value * length_s), length_s, "read", 1.0)
+        for number, value in enumerate(values, 1)
+    ]
+    run = Sample(record(1, **more), RunDetail(series=tuple(found)))
+    return stated(Metric(name="iops"), [run]).over
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -152,7 +159,7 @@ def test_a_burst_is_told_apart_with_its_length(name: str) -> None:
     steps, spread, interval_s, length_s = CHANGES[name]
     draw = random.Random(1)
     values = [v for mean, n in steps for v in noisy(mean, n, draw, spread)]
-    found = OverTime(values, interval_s)
+    found = over_time(values, interval_s)
     assert found.burst and found.burst.length_s == length_s
     assert found.burst.value == pytest.approx(steps[0][0], rel=0.05)
     assert fmean(found.sustained) == pytest.approx(steps[-1][0], rel=0.05)
@@ -174,21 +181,20 @@ SHAPES: dict[str, Callable[[random.Random], list[float]]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_noise_is_no_change(name: str) -> None:
     draw = random.Random(4)
-    changed = sum(len(levels(SHAPES[name](draw))) > 1 for _ in range(300))
+    changed = sum(bool(changes(SHAPES[name](draw))) for _ in range(300))
     assert changed <= 3
 
 
 def test_what_is_small_short_or_of_the_plan_is_no_change() -> None:
     draw = random.Random(5)
-    small = noisy(100.0, 60, draw, 0.001) + noisy(95.0, 60, draw, 0.001)
-    assert OverTime(small, 1.0).burst is None
+    small = noisy(10_000.0, 60, draw, 0.001) + noisy(9_500.0, 60, draw, 0.001)
+    assert over_time(small).burst is None
     values = [10.0] * 20 + [2.0] * 20
-    assert OverTime(values, 1.0).burst
-    steered = OverTime(values, 1.0, is_steered=True)
+    assert over_time(values).burst
+    steered = over_time(values, events=(EVENT,))
     assert steered.burst is None and steered.sustained == values
     for count in (0, 1, 5, 9):  # a handful of intervals has one level
-        few = ([9.0] * 3 + [1.0] * 6)[:count]
-        assert levels(few) == [few]
+        assert changes(([9.0] * 3 + [1.0] * 6)[:count]) == []
 
 
 REPLAY = Replay(digest="0", ios=9, span_ns=9, end_bytes=9, moved_bytes=9)
@@ -203,4 +209,5 @@ def test_the_rate_of_a_trace_and_an_event_of_the_lab_are_the_plans() -> None:
         (fast, (), False),
         ({}, (EVENT,), True),
     ):
-        assert is_steered([record(1, load=load, events=events)]) is steered
+        found = over_time([10.0] * 20, load=load, events=events)
+        assert found.is_steered is steered

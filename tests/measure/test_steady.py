@@ -22,8 +22,7 @@ from paths import ROOT
 from ioplan.job import Progress, Wear
 from ioplan.language import SteadyRule, parse_metric
 from ioplan.records import Steady
-from ioplan.results.measure import Figure, assess, decide
-from ioplan.results.measure.steady_state import SteadyWatch, Windows
+from ioplan.results.measure import Figure, SteadyWatch, Windows, assess, decide
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
 NARROW = SteadyRule(

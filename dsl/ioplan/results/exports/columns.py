@@ -32,8 +32,7 @@ from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
 from ioplan.results.exports.tabular import Columns, Row
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.measure.stretches import Stretch
+from ioplan.results.measure.metrics import Sample, Stretch, figure
 from ioplan.results.measure.wear import wear_value
 from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from ioplan.core.error_kinds import Cause, FigureFault
 from ioplan.job import SECOND_NS
+from ioplan.job_stream import JobStream
 from ioplan.records.record import (
     DirectionResult,
     PhaseResult,
@@ -33,8 +34,8 @@ from ioplan.results.measure.figure_faults import (
     SLACK,
     SLACK_S,
     Fault,
-    Histograms,
     Part,
+    RunChecked,
     StreamChecked,
     is_part,
     merged_faults,
@@ -102,49 +103,43 @@ def _located(where: str, faults: Iterable[Fault]) -> Iterator[Inconsistency]:
     return (Inconsistency(kind, where, text) for kind, text in faults)
 
 
-class Checked:
+class Checked(RunChecked):
     """One record while it is checked."""
 
-    def __init__(self, record: RunRecord, detail: RunDetail) -> None:
-        self.record, self.detail, self.job = record, detail, record.asked.job
-        self.is_imported = record.target.get("kind") == IMPORTED
-        self.damage: list[Inconsistency] = []
-        self.histograms = self._histograms()
-        self.sums = self._interval_sums()
-        self.total_s = sum(point.length_s for point in detail.series)
+    sums: dict[Key, IntervalSums] | None = None
 
-    def _histograms(self) -> Histograms:
-        histograms = {}
+    def faults(self) -> Iterator[Inconsistency]:
+        self.is_imported = self.record.target.get("kind") == IMPORTED
+        yield from self._damaged_histograms()
+        yield from _located("", self._damaged_intervals())
+        yield from self._sum_faults("", self.record)
+        for name, phase in self.record.phases.items():
+            yield from self._sum_faults(name, phase)
+        yield from self._part_faults()
+        yield from _located("", self._time_faults())
+        yield from _located("", self._series_faults())
+        yield from _located("", self._cpu_faults())
+        if not self.is_imported:
+            yield from self._asked_faults()
+
+    def _damaged_histograms(self) -> Iterator[Inconsistency]:
         for stored in self.detail.histograms:
             key = stored.phase, stored.stream, stored.direction
             try:
                 if stored.bits != BITS:
                     raise ValueError(f"no layout has {stored.bits} bits")
-                histograms[key] = Histogram.of(stored.bins)
+                self.histograms[key] = Histogram.of(stored.bins)
             except (ValueError, OverflowError) as error:
-                histograms[key] = Histogram.of(())
-                fault = FigureFault.HISTOGRAM_BINS, str(error)
-                self.damage += _located(f"{stored.stream} {stored.direction}", [fault])
-        return histograms
+                self.histograms[key] = Histogram.of(())
+                where = f"{stored.stream} {stored.direction}"
+                yield Inconsistency(FigureFault.HISTOGRAM_BINS, where, str(error))
 
-    def _interval_sums(self) -> dict[Key, IntervalSums] | None:
+    def _damaged_intervals(self) -> Iterator[Fault]:
         try:
             packed = IntervalCounts(self.detail.intervals)
-            return packed.sums() if len(packed) else None
+            self.sums = packed.sums() if len(packed) else None
         except IntervalsDamaged as error:
-            self.damage += _located("", [(FigureFault.SERIES_SUM, str(error))])
-            return None
-
-    def faults(self) -> Iterator[Inconsistency]:
-        yield from self.damage
-        yield from self._sum_faults("", self.record)
-        for name, phase in self.record.phases.items():
-            yield from self._sum_faults(name, phase)
-        yield from self._part_faults()
-        general = self._time_faults(), self._series_faults(), self._cpu_faults()
-        yield from _located("", chain(*general))
-        if not self.is_imported:
-            yield from self._asked_faults()
+            yield FigureFault.SERIES_SUM, str(error)
 
     # sums
 
@@ -195,12 +190,13 @@ class Checked:
 
     def _asked_faults(self) -> Iterator[Inconsistency]:
         record, streams = self.record, self.record.streams
-        names, wanted = ([one.name for one in of] for of in (streams, self.job.streams))
-        if names != wanted:
-            text = f"it has the streams {names}, and {wanted} were asked"
+        names = [result.name for result in streams]
+        expected = [stream.name for stream in self.job.streams]
+        if names != expected:
+            text = f"it has the streams {names}, and {expected} were asked"
             yield Inconsistency(FigureFault.STREAMS, "", text)
             return
-        if others := record.targets.keys() - {one.name for one in self.job.targets}:
+        if others := record.targets.keys() - {t.name for t in self.job.targets}:
             text = f"it has figures of {sorted(others)}, which were not asked"
             yield Inconsistency(FigureFault.STREAMS, "", text)
         yield from self._phase_faults()
@@ -208,13 +204,13 @@ class Checked:
         if not amount and self._must_do_io() and not record.power_cut:
             yield Inconsistency(FigureFault.NOTHING_DONE, "", "not one I/O was done")
         timed = zip(self.job.streams, streams, strict=True)
-        for asked, result in timed if record.run_s > 0 else ():
-            wrong = StreamChecked(self, asked, result).faults()
-            yield from _located(asked.name, wrong)
+        for stream, result in timed if record.run_s > 0 else ():
+            wrong = StreamChecked(self, stream, result).faults()
+            yield from _located(stream.name, wrong)
 
     def _must_do_io(self) -> bool:
         """Whether the time is enough for an I/O of any stream, but of a rare one."""
-        rates = (one.rate for one in self.job.streams)
+        rates = (stream.rate for stream in self.job.streams)
         return self.record.run_s >= STALL_S and not all(
             rate and min(rate.all_per_s) * self.record.run_s < SIGMAS**2
             for rate in rates
@@ -231,16 +227,17 @@ class Checked:
                         text = "the latencies are not some of the run's"
                         where = f"phase {name} {stream.name} {direction}"
                         yield Inconsistency(FigureFault.HISTOGRAM_COUNT, where, text)
-        for asked in self.job.streams:
-            for rated in asked.rate.phases if asked.rate else ():
-                if rated.name not in self.record.phases:
-                    continue
-                phase = self.record.phases[rated.name]
-                for one in phase.streams:
-                    if one.name == asked.name:
-                        run_s = one.run_s or phase.run_s
-                        wrong = rate_faults(asked, one, rated.per_s, run_s)
-                        yield from _located(f"phase {rated.name}", wrong)
+        for load in self.job.streams:
+            yield from self._phase_rate_faults(load)
+
+    def _phase_rate_faults(self, load: JobStream) -> Iterator[Inconsistency]:
+        for rated in load.rate.phases if load.rate else ():
+            phase = self.record.phases.get(rated.name)
+            for result in phase.streams if phase else ():
+                if phase and result.name == load.name:
+                    run_s = result.run_s or phase.run_s
+                    wrong = rate_faults(load, result, rated.per_s, run_s)
+                    yield from _located(f"phase {rated.name}", wrong)
 
     # times
 
@@ -249,9 +246,9 @@ class Checked:
         run_s, lasted_s = record.run_s, record.lasted_s
         if not isfinite(run_s) or run_s < 0 or (run_s == 0 and record.total.ios):
             yield FigureFault.NO_TIME, "I/Os completed in zero time"
-        for one in record.streams:
-            if one.run_s and one.run_s > run_s * (1 + ROUNDING):
-                text = f"{one.name} took {one.run_s:g} s of a run of {run_s:g} s"
+        for stream in record.streams:
+            if stream.run_s and stream.run_s > run_s * (1 + ROUNDING):
+                text = f"{stream.name} took {stream.run_s:g} s of a run of {run_s:g} s"
                 yield FigureFault.RUN_TIME, text
         if lasted_s is None:
             return
@@ -259,20 +256,8 @@ class Checked:
         text = f"it is said to have taken {stated_s:g} s, and"
         if stated_s > lasted_s * (1 + SLACK) + LATE_S:
             yield FigureFault.RUN_CLOCK, f"{text} ended after {lasted_s:g} s"
-        longest_s = self.longest_ns() / SECOND_NS
-        if stated_s + 2 * longest_s < lasted_s * (1 - SLACK) - START_S:
+        if stated_s + 2 * self.longest_s < lasted_s * (1 - SLACK) - START_S:
             yield FigureFault.RUN_CLOCK, f"{text} took {lasted_s:g} s"
-
-    def longest_ns(self) -> int:
-        """The largest latency of the run."""
-        parts = (d.latency for s in self.record.streams for d in s.directions.values())
-        return max((one.max_ns for one in parts if one), default=0)
-
-    def limit_s(self) -> float:
-        """What no I/O can have taken longer than, as it was issued in the run."""
-        ends_s = (self.record.run_s, self.record.lasted_s or 0, self.total_s)
-        before_s = self.job.warmup_ns / SECOND_NS
-        return max(ends_s) * (1 + SLACK) + before_s + SLACK_S
 
     def _cpu_faults(self) -> Iterator[Fault]:
         cpu, run_s = self.record.cpu, self.record.run_s
@@ -286,7 +271,7 @@ class Checked:
         if min(cpu.user_ns, cpu.system_ns) < 0:
             yield FigureFault.NEGATIVE_COUNT, "the CPU time is negative"
         cores = self.record.host.get("cpus") or MOST_CORES
-        if used_s > self.limit_s() * cores:
+        if used_s > self.limit_s * cores:
             text = f"{used_s:g} s of CPU are more than {cores} cores have in the run"
             yield FigureFault.RUN_TIME, text
 
@@ -310,9 +295,9 @@ class Checked:
 
     def _crowded(self) -> Iterator[Fault]:
         """Little's law in each interval, whose I/Os began by the longest before."""
-        if any(one.rate or one.replay for one in self.job.streams):
+        if any(stream.rate or stream.replay for stream in self.job.streams):
             return
-        slots = sum(slots_of(one) for one in self.job.streams)
+        slots = sum(map(slots_of, self.job.streams))
         for point in self.detail.series:
             busy_s = moved(point.ios) * (point.mean_ns or 0) / SECOND_NS
             most_s = point.length_s * 1.5 + SLACK_S + point.max_ns / SECOND_NS
@@ -325,17 +310,17 @@ class Checked:
         """Where the intervals do not add up to the result."""
         series, streams = self.detail.series, self.record.streams
         by = {d: self.record.directions.get(d, NOTHING) for d in DIRECTIONS}
-        for direction, run in by.items():
-            ios = sum(point.ios.get(direction, 0) for point in series)
-            size = sum(point.bytes.get(direction, 0) for point in series)
-            yield from unequal(direction, (ios, size), (run.ios, run.bytes))
+        for d, run in by.items():
+            ios = sum(point.ios.get(d, 0) for point in series)
+            size = sum(point.bytes.get(d, 0) for point in series)
+            yield from unequal(d, (ios, size), (run.ios, run.bytes))
         errors = sum(point.errors for point in series)
         yield from unequal("errors", (errors,), (sum(r.errors for r in by.values()),))
         if self.sums is None:
             yield FigureFault.SERIES_SUM, "it has no counts of its intervals"
             return
         results = {(s.name, d): r for s in streams for d, r in s.directions.items()}
-        for key in dict.fromkeys((*results, *self.sums)):
+        for key in results | self.sums:
             yield from sum_faults(key, results.get(key), self.sums.get(key))
 
     def _length_faults(self) -> Iterator[Fault]:
@@ -350,7 +335,7 @@ class Checked:
             text = f"the intervals are {total_s:g} s of a run of {run_s:g} s"
             yield FigureFault.INTERVAL_TIME, text
         errors = sum(point.errors for point in self.detail.series)
-        left_s = total_s - self._idle_s() - 2 * self.longest_ns() / SECOND_NS
+        left_s = total_s - self._idle_s() - 2 * self.longest_s
         if not errors and run_s < left_s * (1 - SLACK) - LATE_S:
             text = f"the intervals are {total_s:g} s, and the run {run_s:g} s"
             yield FigureFault.INTERVAL_TIME, text

@@ -3,15 +3,16 @@ asked of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from math import hypot, isclose, sqrt
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from ioplan.core.error_kinds import FigureFault
-from ioplan.job import SECOND_NS, Job
+from ioplan.job import SECOND_NS
 from ioplan.job_stream import JobStream
 from ioplan.records.record import (
     DirectionResult,
@@ -42,8 +43,6 @@ LEAST_MEAN_NS = 100
 SLACK_S, SLACK = 0.25, 0.02
 """How much later than it happened ioplan may learn on a busy machine what a program
 tells, and how far two clocks of one host may differ in a run."""
-Histograms: TypeAlias = Mapping[tuple[str, str, Direction], Histogram]
-"""By phase, stream and direction."""
 EDGE_S = 1e-3
 """How far apart two intervals may lie that follow each other."""
 AMOUNTS = ("ios", "bytes", "errors")
@@ -75,20 +74,24 @@ def merged_faults(
             yield FigureFault.DERIVED, f"the sum of {amount} {name} is {stated}"
             return
     used = [(part, bins) for part, bins in parts if part.ios]
-    known = [bins for _, bins in used if bins is not None]
-    merged = Histogram.merged(known) if len(known) == len(used) > 0 else None
-    yield from result_faults(total, merged, run_s)
-    latencies = [(part.ios, part.latency) for part, _ in used if part.latency]
-    if total.ios and total.latency and latencies:
-        mean_ns = sum(ios * latency.mean_ns for ios, latency in latencies) / total.ios
-        low_ns = min(latency.min_ns for _, latency in latencies)
-        high_ns = max(latency.max_ns for _, latency in latencies)
-        same = (low_ns, high_ns) == (total.latency.min_ns, total.latency.max_ns)
-        if not (same and isclose(mean_ns, total.latency.mean_ns, rel_tol=ROUNDING)):
+    counted = [bins for _, bins in used if bins is not None]
+    merged = Histogram.merged(counted) if len(counted) == len(used) > 0 else None
+    yield from _result_faults(total, merged, run_s)
+    timed, latency = _timed(part for part, _ in used), total.latency
+    if total.ios and latency and timed:
+        mean_ns = sum(ios * part.mean_ns for ios, part in timed) / total.ios
+        low_ns = min(part.min_ns for _, part in timed)
+        high_ns = max(part.max_ns for _, part in timed)
+        same = (low_ns, high_ns) == (latency.min_ns, latency.max_ns)
+        if not (same and isclose(mean_ns, latency.mean_ns, rel_tol=ROUNDING)):
             yield FigureFault.DERIVED, "its latencies are not those of its parts"
 
 
-def result_faults(
+def _timed(parts: Iterable[DirectionResult]) -> list[tuple[int, Latency]]:
+    return [(part.ios, part.latency) for part in parts if part.latency]
+
+
+def _result_faults(
     done: DirectionResult, histogram: Histogram | None, run_s: float
 ) -> Iterator[Fault]:
     if min(done.ios, done.bytes, done.errors) < 0:
@@ -161,7 +164,7 @@ def _histogram_faults(
 
 
 def _percentiles(latency: Latency) -> list[tuple[float, float]]:
-    return [(one.percent, one.latency_ns) for one in latency.percentiles]
+    return [(p.percent, p.latency_ns) for p in latency.percentiles]
 
 
 def _least(ns: float) -> float:
@@ -231,19 +234,21 @@ def sum_faults(
 # Streams.
 
 
-class RunChecked(Protocol):
-    """The run of a stream."""
+class RunChecked:
+    """A run, and what several of its checks need."""
 
-    job: Job
-    record: RunRecord
-    detail: RunDetail
-    histograms: Histograms
-
-    def longest_ns(self) -> int:
-        """The longest I/O."""
-
-    def limit_s(self) -> float:
-        """What no I/O can have taken longer than."""
+    def __init__(self, record: RunRecord, detail: RunDetail) -> None:
+        self.record, self.detail, self.job = record, detail, record.asked.job
+        self.histograms: dict[tuple[str, str, Direction], Histogram] = {}
+        """By phase, stream and direction."""
+        self.total_s = sum(point.length_s for point in detail.series)
+        results = chain(*(stream.directions.values() for stream in record.streams))
+        longest_ns = max((latency.max_ns for _, latency in _timed(results)), default=0)
+        self.longest_s = longest_ns / SECOND_NS
+        # no I/O can have taken longer, as it was issued in the run
+        ends_s = max(record.run_s, record.lasted_s or 0, self.total_s)
+        before_s = self.job.warmup_ns / SECOND_NS
+        self.limit_s = ends_s * (1 + SLACK) + before_s + SLACK_S
 
 
 class StreamChecked:
@@ -258,6 +263,8 @@ class StreamChecked:
         self.errors = sum(done.errors for done in result.directions.values())
         self.data = _data(result)
         self.ios = sum(done.ios for done in self.data)
+        by: dict[Direction, DirectionResult] = defaultdict(lambda: NOTHING)
+        self.done = by | result.directions
         self.ends_early = bool(self.job.passes or self.job.limit_bytes)
         # by a trace, another stream or errors, and not by what is asked alone
         self.is_led = bool(stream.replay or stream.follows or self.errors)
@@ -267,17 +274,16 @@ class StreamChecked:
         for direction, done in self.result.directions.items():
             if direction in DIRECTIONS and done.ios:
                 yield from self._size_faults(direction, done)
-            if done.ios:
-                yield from self._latency_faults(direction, done)
-        yield from chain(
-            self._count_faults(),
-            self._flush_faults(),
-            self._amount_faults(),
-            self._own_time_faults(),
-            self._mix_faults(),
-            self._depth_faults(),
-            self._gap_faults(),
-        )
+            if done.ios and done.latency:
+                yield from self._latency_faults(direction, done.latency)
+        yield from self._count_faults()
+        yield from self._flush_faults()
+        yield from self._amount_faults()
+        yield from self._own_time_faults()
+        yield from self._mix_faults()
+        yield from self._depth_faults()
+        if self.result.gap_ns is not None:
+            yield from self._gap_faults(self.result.gap_ns / SECOND_NS)
         # no more can come than arrives, with the arrivals of the warm-up
         per_s = max(self.stream.rate.all_per_s) if self.stream.rate else 0.0
         time_s = self.run_s + self.job.warmup_ns / SECOND_NS
@@ -323,15 +329,12 @@ class StreamChecked:
             yield FigureFault.SIZES, f"{text}{mean:.0f} B were asked"
 
     def _latency_faults(
-        self, direction: Direction, done: DirectionResult
+        self, direction: Direction, latency: Latency
     ) -> Iterator[Fault]:
-        latency = done.latency
-        if latency is None:
-            return
         if self.run.record.lasted_s is not None and latency.mean_ns < LEAST_MEAN_NS:
             text = f"{direction}s took {latency.mean_ns:g} ns, as no I/O can"
             yield FigureFault.DEPTH_BELOW, text
-        if latency.max_ns > self.run.limit_s() * SECOND_NS:
+        if latency.max_ns > self.run.limit_s * SECOND_NS:
             longest_s = latency.max_ns / SECOND_NS
             text = f"a {direction} of {longest_s:g} s is none of the run"
             yield FigureFault.RUN_TIME, text
@@ -351,7 +354,7 @@ class StreamChecked:
             yield FigureFault.NEGATIVE_COUNT, "a count is negative"
         if syncs and not (stream.sync_every or stream.replay):
             yield FigureFault.DIRECTION, f"{syncs} flushes, which were not asked"
-        read = result.directions.get("read", NOTHING).bytes
+        read = self.done["read"].bytes
         if verified > (read if stream.verify else 0):
             yield FigureFault.DIRECTION, f"{verified} B verified, of {read} B read"
         if backlog and not (stream.rate or stream.replay):
@@ -359,10 +362,7 @@ class StreamChecked:
 
     def _flush_faults(self) -> Iterator[Fault]:
         """One flush after so many writes of each thread; a commit ends with one."""
-        reads, writes, flushes, commits = (
-            self.result.directions.get(direction, NOTHING)
-            for direction in ("read", "write", *SYNCS)
-        )
+        flushes, commits = (self.done[direction] for direction in SYNCS)
         own, least = commits.latency, flushes.latency
         if commits.ios > flushes.ios:
             text = f"{commits.ios} commits by {flushes.ios} flushes"
@@ -372,10 +372,10 @@ class StreamChecked:
         every = self.stream.sync_every
         if every and not (self.errors or self.stream.replay):
             count = max(self.result.sync_ios, flushes.ios + flushes.errors)
-            due = writes.ios / every
+            due = self.done["write"].ios / every
             slack = SLACK * due + 3 * self.slots
             # fio counts reads as well
-            if not due - slack <= count <= due + reads.ios / every + slack:
+            if not due - slack <= count <= due + self.done["read"].ios / every + slack:
                 text = f"{count} flushes, and about {due:.0f} were asked"
                 yield FigureFault.DIRECTION, text
 
@@ -398,7 +398,7 @@ class StreamChecked:
         if own_s is None or self.ends_early or self.is_led or record.power_cut:
             return
         due_s = stream.own_ns(round(record.run_s * SECOND_NS)) / SECOND_NS
-        edges_s = 2 * (self.run.longest_ns() + stream.pause_ns) / SECOND_NS + SLACK_S
+        edges_s = 2 * (self.run.longest_s + stream.pause_ns / SECOND_NS) + SLACK_S
         if own_s < due_s * (1 - SLACK) - edges_s:
             text = f"it took {own_s:g} s of the {due_s:g} s that it has of the run"
             yield FigureFault.RUN_TIME, text
@@ -408,8 +408,7 @@ class StreamChecked:
         stream = self.stream
         if self.is_led:
             return
-        done = self.result.directions
-        reads, trims = (done.get(d, NOTHING).ios for d in ("read", "trim"))
+        reads, trims = self.done["read"].ios, self.done["trim"].ios
         for what, ios, total, percent in (
             ("reads", reads, self.ios - trims, stream.read_percent),
             ("trims", trims, self.ios, stream.trim_percent),
@@ -426,7 +425,7 @@ class StreamChecked:
         stream, slots = self.stream, self.slots
         if stream.rate or (stream.replay and stream.pace == "recorded"):
             return  # latencies begin when an I/O is due, not when it is issued
-        timed = [(done.ios, done.latency) for done in self.data if done.latency]
+        timed = _timed(self.data)
         busy_s = sum(ios * latency.mean_ns for ios, latency in timed) / SECOND_NS
         # the end of the run left out at most one I/O a slot
         longest_ns = max((latency.max_ns for _, latency in timed), default=0)
@@ -442,9 +441,8 @@ class StreamChecked:
 
     def _last_ios_s(self) -> float:
         """The sum of the longest I/Os, one a slot: it may end beyond the run."""
-        keys = [("", self.stream.name, direction) for direction in DIRECTIONS]
-        known = self.run.histograms
-        bins = Histogram.merged(known[key] for key in keys if key in known)
+        parts = [self.run.histograms.get(("", self.stream.name, d)) for d in DIRECTIONS]
+        bins = Histogram.merged(part for part in parts if part is not None)
         count, edges_ns = bins.count[::-1], np.add(*bucket_ranges())[bins.index[::-1]]
         used = np.clip(self.slots - count.cumsum() + count, 0, count)
         return float(used @ edges_ns) / SECOND_NS
@@ -452,23 +450,19 @@ class StreamChecked:
     def _least_busy(self) -> float:
         """The least share of the time that slots of a closed loop are in use."""
         stream, record = self.stream, self.run.record
-        if stream.pause_ns or stream.sync_every or self.is_led:
+        pauses = stream.pause_ns or stream.sync_every or self.is_led
+        # who is done early waits for the others
+        waits = self.ends_early and (len(self.job.streams) > 1 or stream.threads > 1)
+        if pauses or record.events or record.power_cut or waits:
             return 0.0
-        if record.events or record.power_cut:
-            return 0.0
-        if self.ends_early and (len(self.job.streams) > 1 or stream.threads > 1):
-            return 0.0  # who is done early waits for the others
         if record.cpu is None or not self.run_s or stream.verify:
             return LEAST_BUSY
         used = (record.cpu.user_ns + record.cpu.system_ns) / SECOND_NS / self.run_s
         return max(LEAST_BUSY, 0.4 - used)
 
-    def _gap_faults(self) -> Iterator[Fault]:
-        if self.result.gap_ns is None:
-            return
-        gap_s, run_s = self.result.gap_ns / SECOND_NS, self.run_s
-        series = self.run.detail.series
-        if gap_s < 0 or gap_s > self.run.limit_s():  # its end may be seen late
+    def _gap_faults(self, gap_s: float) -> Iterator[Fault]:
+        run_s, series = self.run_s, self.run.detail.series
+        if gap_s < 0 or gap_s > self.run.limit_s:  # its end may be seen late
             yield FigureFault.RUN_TIME, f"a gap of {gap_s:g} s in {run_s:g} s"
         if (self.ios + 1) * gap_s < run_s / 2:
             text = f"{self.ios} I/Os in {run_s:g} s have a gap above {gap_s:g} s"
@@ -486,12 +480,11 @@ def rate_faults(
     stream: JobStream, result: StreamResult, per_s: float, time_s: float
 ) -> Iterator[Fault]:
     """What came, and what is late, is no more than is due at a rate."""
-    rate = stream.rate
+    rate, data = stream.rate, _data(result)
     if rate is None:
         return
-    ios = sum(done.ios for done in _data(result))
-    by_bytes = rate.iops is None
-    amount: float = sum(done.bytes for done in _data(result)) if by_bytes else ios
+    ios, by_bytes = sum(done.ios for done in data), rate.iops is None
+    amount: float = sum(done.bytes for done in data) if by_bytes else ios
     due = per_s * time_s * stream.times * max(1, len(stream.hosts))
     unit = amount / ios if ios else 1.0
     amount += result.backlog_ios * unit

@@ -125,12 +125,11 @@ class Histogram:
         return Bins(self)
 
     def flat(self) -> tuple[int, ...]:
-        """This histogram as a tuple of bucket, count, bucket, count, …"""
+        """Bucket, count, bucket, count, …"""
         return tuple(np.array((self.index, self.count)).T.ravel().tolist())
 
     @property
     def total(self) -> int:
-        """The number of latencies."""
         return int(self.count.sum())
 
     def percentile_ns(self, percent: float) -> float:
@@ -143,10 +142,9 @@ class Histogram:
 
     def percentiles_ns(self, percents: Sequence[float]) -> list[float]:
         """Several percentiles at once, each as `percentile_ns` has it."""
-        running = self.count.cumsum()
-        if not len(running) or not running[-1]:
+        running, total = self.count.cumsum(), self.total
+        if not total:
             raise ValueError("no latency was measured")
-        total = int(running[-1])
         # rounded first, as 0.999 x 1000 is 999.0000001
         ranks = [ceil(round(total * percent / 100, 6)) for percent in percents]
         places = running.searchsorted([max(1, min(rank, total)) for rank in ranks])
@@ -171,7 +169,6 @@ class Bins(Sequence[int]):
 
     @cached_property
     def flat(self) -> tuple[int, ...]:
-        """The pairs themselves."""
         return self.histogram.flat()
 
     def __getitem__(self, place: Any) -> Any:

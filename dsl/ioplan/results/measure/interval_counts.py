@@ -123,10 +123,10 @@ class IntervalPacker:
 
 
 def _chunk(slices: Sequence[Slice]) -> bytes:
-    times = [_clamped(one.end_ns, one.end_ns - one.begin_ns) for one in slices]
+    times = [_clamped(part.end_ns, part.end_ns - part.begin_ns) for part in slices]
     header, numbers = [], [_planes(np.array(times).T)]
-    for key in dict.fromkeys(key for one in slices for key in one.cells):
-        cells = [one.cells.get(key, NOTHING) for one in slices]
+    for key in dict.fromkeys(key for part in slices for key in part.cells):
+        cells = [part.cells.get(key, NOTHING) for part in slices]
         rows = np.array([_row(cell) for cell in cells], ROW)
         index, counts = _table([cell.histogram() for cell in cells])
         width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ioplan.job import (
@@ -41,6 +42,9 @@ class Measurement(Totals):
         self.started: Started | None = None
         self.result: Result | None = None
         self.failure: Failure | None = None
+        self.cpu: Cpu | None = None
+        self.wear: Wear | None = None
+        """Those of the load generator and of the drive, if they were measured."""
         self._series: list[Interval] = []
         self._packer = IntervalPacker()
         self.bad_bins = ""
@@ -53,8 +57,8 @@ class Measurement(Totals):
             case Progress(warmup=False):
                 return self._add_progress(event)
             case Result():
-                self.result, self.run_ns = event, event.run_ns
-                self.counts = {}
+                self.result, self.run_ns, self.counts = event, event.run_ns, {}
+                self.cpu, self.wear = event.cpu, event.wear
                 self._add_streams(self.counts, event.streams)
             case Started():
                 self.started = event
@@ -94,12 +98,10 @@ class Measurement(Totals):
 
     @property
     def complete(self) -> bool:
-        """Whether the backend gave its Result."""
         return self.result is not None
 
     @property
     def series(self) -> tuple[Interval, ...]:
-        """The points so far."""
         return tuple(self._series)
 
     @cached_property
@@ -132,26 +134,10 @@ class Measurement(Totals):
     def detail(self) -> RunDetail:
         """A histogram for each stream and direction, of the run and of its phases, the
         series, and the counts of each interval."""
-        of_phases = [
-            histogram
-            for name, streams in self._in_phases.items()
-            for histogram in Totals(streams, 0).stored(name)
-        ]
-        return RunDetail(
-            histograms=(*self.stored(), *of_phases),
-            series=self.series,
-            intervals=self._packer.packed(),
-        )
-
-    @property
-    def cpu(self) -> Cpu | None:
-        """CPU time of the load generator; none if the backend did not measure it."""
-        return self.result.cpu if self.result else None
-
-    @property
-    def wear(self) -> Wear | None:
-        """What the drive wrote, where the backend is the drive."""
-        return self.result.wear if self.result else None
+        phases = self._in_phases.items()
+        parts = (self.stored(), *(Totals(by, 0).stored(name) for name, by in phases))
+        histograms, intervals = tuple(chain(*parts)), self._packer.packed()
+        return RunDetail(histograms=histograms, series=self.series, intervals=intervals)
 
     @property
     def cpu_percent(self) -> float | None:

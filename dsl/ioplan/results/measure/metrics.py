@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from math import sqrt
 from operator import mul
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import (
+    OF_SERIES,
     SURVIVAL,
     THROTTLED,
     Metric,
@@ -23,35 +24,29 @@ from ioplan.records.record import (
     DirectionResult,
     EventMade,
     Percentile,
+    PhaseResult,
     RunDetail,
+    RunRecord,
     StreamResult,
 )
-from ioplan.records.telemetry import Telemetry
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.results.measure.over_intervals import share_beyond, worst_second
-from ioplan.results.measure.series_metrics import lost_ios, recoveries, throttled
+from ioplan.results.measure.over_intervals import over_intervals
+from ioplan.results.measure.series import lost_ios, recoveries, throttled
 from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
 from ioplan.results.measure.zero_losses import nothing_shown, shows, verify_facts
-from ioplan.workload import DIRECTIONS, FOREVER_NS, SYNCS, Direction, Phase, parts_of
+from ioplan.workload import (
+    DIRECTIONS,
+    FOREVER_NS,
+    SYNCS,
+    Phase,
+    Stream,
+    parts_of,
+)
 
-
-class Measured(Protocol):
-    """What every metric may read of a run; a part of a run has it as well."""
-
-    @property
-    def run_s(self) -> float: ...
-    @property
-    def cpu_percent(self) -> float | None: ...
-    @property
-    def telemetry(self) -> Telemetry | None: ...
-    @property
-    def total(self) -> DirectionResult: ...
-    @property
-    def directions(self) -> dict[Direction, DirectionResult]: ...
-    @property
-    def streams(self) -> tuple[StreamResult, ...]: ...
+Measured: TypeAlias = RunRecord | PhaseResult | Totals
+"""A run, or a part of one."""
 
 
 class Sample(NamedTuple):
@@ -69,11 +64,13 @@ class Figure(NamedTuple):
     at_least: float | None = None
 
 
+Answer = Figure | float | str
+"""A value, or why there is none."""
 NO_DETAIL = RunDetail()
 """That of a run which was not read yet."""
 UNREAD = Figure(None, "the histograms were not read")
 NOTHING = Figure(None, "nothing was measured")
-UNMEASURED = Figure(None, "it was not measured")
+UNMEASURED = "it was not measured"
 WHOLE = 0.99
 """So much of an interval has to be in a stream's part of the run: clocks differ."""
 LEAST_MISSING_NS = 50_000_000
@@ -92,41 +89,25 @@ class Scope(NamedTuple):
 def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
     """`results` are those of each run or stream, `run_s` is the time of all runs."""
     name, direction = metric.stream, metric.direction
-    if metric.step:
-        samples = [sample for sample in samples if _counts(metric, sample.record)]
+    if metric.step:  # a part was chosen with its run
+        steps = [(sample, getattr(sample.record, "asked", None)) for sample in samples]
+        samples = [s for s, step in steps if not step or metric.counts(step.name)]
     if metric.phase:
-        samples = [*_in_phase(metric.phase, samples)]
+        phases = [(getattr(r, "phases", {}).get(metric.phase), d) for r, d in samples]
+        samples = [Sample(phase, detail) for phase, detail in phases if phase]
     runs = [run for run, _ in samples]
     parts = _streams(samples, name) if name else runs
     run_s = sum([_own_s(name, run) if name else run.run_s for run in runs])
     if direction is None:
         return Scope(samples, parts, [part.total for part in parts], run_s)
-    results = [
-        part.directions[direction] for part in parts if direction in part.directions
-    ]
+    results = [p.directions[direction] for p in parts if direction in p.directions]
     return Scope(samples, parts, results, run_s)
 
 
-def _streams(samples: Sequence[Sample], name: str | None) -> list[StreamResult]:
+def _streams(samples: Sequence[Sample], name: str | None = None) -> list[StreamResult]:
     """All streams of the runs, or those of one name."""
-    return [
-        stream
-        for run, _ in samples
-        for stream in run.streams
-        if name is None or stream.name == name
-    ]
-
-
-def _counts(metric: Metric, record: Measured) -> bool:
-    """Whether a run is of the metric's step; a part was chosen with its run."""
-    asked = getattr(record, "asked", None)
-    return asked is None or metric.counts(asked.name)
-
-
-def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
-    for record, detail in samples:
-        if phase := getattr(record, "phases", {}).get(name):
-            yield Sample(phase, detail)
+    streams = (stream for run, _ in samples for stream in run.streams)
+    return [stream for stream in streams if name in (None, stream.name)]
 
 
 def _own_s(name: str, run: Measured) -> float:
@@ -143,7 +124,7 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
 def figure_in(scope: Scope, metric: Metric) -> Figure:
     """The figure in a scope that several metrics share."""
     if metric.by_interval:
-        return over_intervals(metric, [_slices(metric, run) for run in scope.samples])
+        return _over(metric, [_slices(metric, run) for run in scope.samples])
     if metric.phase and not scope.samples:
         return Figure(None, f"no I/O completed during {metric.phase}")
     if metric.phase and any(map(_is_cut_short, scope.samples)):
@@ -151,7 +132,13 @@ def figure_in(scope: Scope, metric: Metric) -> Figure:
     if metric.direction in SYNCS and not scope.results:
         return Figure(None, _no_syncs(metric, scope))
     compute = _sought if metric.sought else COMPUTED.get(metric.name, percentile)
-    return compute(metric, scope)
+    return _figure(compute(metric, scope))
+
+
+def _figure(answer: Answer) -> Figure:
+    if isinstance(answer, Figure):
+        return answer
+    return Figure(None, answer) if isinstance(answer, str) else Figure(answer)
 
 
 def _is_cut_short(sample: Sample) -> bool:
@@ -164,12 +151,81 @@ def _is_cut_short(sample: Sample) -> bool:
 
 
 def _no_syncs(metric: Metric, scope: Scope) -> str:
-    if any(stream.sync_ios for stream in _streams(scope.samples, None)):
+    if any(stream.sync_ios for stream in _streams(scope.samples)):
         return f"the backend does not measure the latency of a {metric.direction}"
     return "nothing was flushed"
 
 
-# Intervals.
+# Stretches of a run: each figure is made of the sums and histograms of its intervals,
+# and never of their figures.
+
+
+class Stretch(Totals):
+    """Some intervals that follow one another, as a run of its own."""
+
+    def __init__(self, slices: Sequence[Slice], streams: Iterable[Stream] = ()) -> None:
+        """Merge one or more slices; `streams` are those of the run.
+
+        The figures of a stream are over its own part of that time.
+        """
+        lengths_ns = [interval.end_ns - interval.begin_ns for interval in slices]
+        super().__init__(counts_of(slices), sum(lengths_ns))
+        self.slices, self.parts = slices, parts_of(streams)
+        self.begin_ns, self.end_ns = slices[0].begin_ns, slices[-1].end_ns
+        self.intervals = len(slices)
+        for name in self.parts.keys() & self.counts.keys():
+            self.counts[name].run_ns = self._own_ns(name)
+
+    def _own_ns(self, stream: str) -> int:
+        """How much of the time is in a stream's part of the run."""
+        part = self.parts.get(stream)
+        return part.time_ns(self.begin_ns, self.end_ns) if part else self.run_ns
+
+    @cached_property
+    def sample(self) -> Sample:
+        return Sample(self, RunDetail.model_construct(histograms=self.stored()))
+
+    def figure(self, metric: Metric) -> Figure:
+        """A metric of it, as of a run."""
+        if metric.name in OF_SERIES:
+            return Figure(None, f"{metric.name} is of a whole run")
+        if metric.stream and not self._own_ns(metric.stream):
+            return Figure(None, f"{metric.stream} does not run then")
+        if metric.by_interval:
+            part = self.parts.get(metric.stream or "")
+            return _over(metric, [_within(part, self.slices)])
+        return figure(metric, [self.sample])
+
+    def value(self, metric: Metric) -> float | None:
+        """The figure for a chart: a percentile also of few I/Os."""
+        if metric.percent is None:
+            return figure(metric, [self.sample]).value
+        histogram, scope = (
+            merged(metric, [self.sample]),
+            scope_of(metric, [self.sample]),
+        )
+        return _clamped_ns(metric, histogram, scope) if histogram.total else None
+
+
+def stretch(
+    intervals: IntervalCounts,
+    begin_ns: float,
+    end_ns: float,
+    streams: Iterable[Stream] = (),
+) -> Stretch | None:
+    """The intervals that begin in [begin, end); none if there are none.
+
+    `streams` are those of the run. Raises IntervalsDamaged.
+    """
+    slices = list(intervals.between(begin_ns, end_ns))
+    return Stretch(slices, streams) if slices else None
+
+
+def _over(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
+    """A worst second, or a share of intervals. Raises IntervalsDamaged."""
+    return _figure(
+        over_intervals(metric, runs, lambda plain, part: Stretch(part).value(plain))
+    )
 
 
 def _slices(metric: Metric, sample: Sample) -> list[Slice]:
@@ -177,91 +233,55 @@ def _slices(metric: Metric, sample: Sample) -> list[Slice]:
     workload = getattr(getattr(sample.record, "asked", None), "workload", None)
     parts = parts_of(workload.streams) if workload else {}
     slices = [*IntervalCounts(sample.detail.intervals)]
-    return within(parts.get(metric.stream or ""), slices)
+    return _within(parts.get(metric.stream or ""), slices)
 
 
-def within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
+def _within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
     """The intervals that lie in a stream's part of the run, all of them without one."""
-    times = ((one, one.begin_ns, one.end_ns) for one in slices)
+    times = ((interval, interval.begin_ns, interval.end_ns) for interval in slices)
     return [
-        one
-        for one, begin, end in times
+        interval
+        for interval, begin, end in times
         if part is None or part.time_ns(begin, end) >= WHOLE * (end - begin)
     ]
-
-
-def over_intervals(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
-    """A worst second, or a share of intervals. Raises IntervalsDamaged."""
-    if not any(runs):
-        return Figure(None, "no run has counts of its intervals")
-    if metric.beyond:
-        value = share_beyond(metric, metric.beyond, runs, _in_intervals)
-    else:
-        value = worst_second(metric, runs, _in_intervals)
-    return Figure(None, value) if isinstance(value, str) else Figure(value)
-
-
-def _in_intervals(metric: Metric, slices: Sequence[Slice]) -> float | None:
-    run_ns = sum(one.end_ns - one.begin_ns for one in slices)
-    return value_of(metric, sample_of(Totals(counts_of(slices), run_ns)))
-
-
-def sample_of(totals: Totals) -> Sample:
-    """Counts as metrics look at them."""
-    return Sample(totals, RunDetail.model_construct(histograms=totals.stored()))
-
-
-def value_of(metric: Metric, sample: Sample) -> float | None:
-    """The figure for a chart: a percentile also of few I/Os."""
-    if metric.percent is None:
-        return figure(metric, [sample]).value
-    histogram = merged(metric, [sample])
-    if not histogram.total:
-        return None
-    return _clamped_ns(metric, histogram, scope_of(metric, [sample]))
 
 
 # What is counted.
 
 
-def _sought(metric: Metric, scope: Scope) -> Figure:
+def _sought(metric: Metric, scope: Scope) -> Answer:
     """What the seek of the last run found."""
-    found = getattr(scope.samples[-1].record, "found", None) if scope.samples else None
-    if found is None or found.axis != metric.name:
-        return Figure(None, f"the plan does not seek {metric.name}")
-    return Figure(found.value, found.nothing)
+    runs = [getattr(run, "found", None) for run, _ in scope.samples] or [None]
+    if runs[-1] is None or runs[-1].axis != metric.name:
+        return f"the plan does not seek {metric.name}"
+    return Figure(runs[-1].value, runs[-1].nothing)
 
 
-def _rate(metric: Metric, scope: Scope) -> Figure:
+def _rate(metric: Metric, scope: Scope) -> Answer:
     """I/Os or bytes of all runs over the time of all runs."""
     is_iops = metric.name == "iops"
     amount = sum([done.ios if is_iops else done.bytes for done in scope.results])
     if not scope.run_s:
         return NOTHING
-    if not amount and not metric.direction and _has_trims(scope):
-        return Figure(None, f"only discards completed: see trim.{metric.name}")
-    return Figure(amount / scope.run_s)
+    if not amount and not metric.direction:
+        trims = [part.directions.get("trim") for part in scope.parts]
+        if any(trim.ios for trim in trims if trim):
+            return f"only discards completed: see trim.{metric.name}"
+    return amount / scope.run_s
 
 
-def _has_trims(scope: Scope) -> bool:
-    trims = (part.directions.get("trim") for part in scope.parts)
-    return any(trim.ios for trim in trims if trim)
-
-
-def _errors(metric: Metric, scope: Scope) -> Figure:
+def _errors(metric: Metric, scope: Scope) -> Answer:
     """Unlike all other figures, of trims as well."""
-    wanted = [metric.direction] if metric.direction else DIRECTIONS
+    used = [metric.direction] if metric.direction else DIRECTIONS
     directions = [part.directions for part in scope.parts]
-    errors = (by[d].errors for by in directions for d in wanted if d in by)
-    return Figure(float(sum(errors)))
+    return float(sum(by[d].errors for by in directions for d in used if d in by))
 
 
-def _verified(metric: Metric, scope: Scope) -> Figure:
-    streams = _streams(scope.samples, metric.stream)
-    verified, read = verified_of_read_bytes(streams)
+def _verified(metric: Metric, scope: Scope) -> Answer:
+    verified, read = verified_of_read_bytes(_streams(scope.samples, metric.stream))
     if not read or metric.direction not in (None, "read"):
-        return Figure(None, "nothing was verified")
-    return Figure(100 * verified / read)
+        return "nothing was verified"
+    return 100 * verified / read
 
 
 def verified_of_read_bytes(streams: Sequence[StreamResult]) -> tuple[int, int]:
@@ -279,42 +299,45 @@ def verified_of_read_bytes(streams: Sequence[StreamResult]) -> tuple[int, int]:
     return verified, sum(stream.directions["read"].bytes for stream in verifying)
 
 
-def _gap(metric: Metric, scope: Scope) -> Figure:
+def _gap(metric: Metric, scope: Scope) -> Answer:
     gaps_ns = [stream.gap_ns for stream in _streams(scope.samples, metric.stream)]
     return _highest(gaps_ns, "the backend does not measure gaps")
 
 
-def _lateness(metric: Metric, scope: Scope) -> Figure:
+def _lateness(metric: Metric, scope: Scope) -> Answer:
     """The longest of all streams that replay a trace, or of the metric's."""
-    backends = [getattr(run, "backend", None) for run, _ in scope.samples]
-    facts = [backend.facts.get("lateness") or {} for backend in backends if backend]
     lateness_ns = [
         stream["p99_ns"]
-        for streams in facts
-        for name, stream in streams.items()
+        for facts in _facts(scope)
+        for name, stream in (facts.get("lateness") or {}).items()
         if metric.stream in (None, name)
     ]
     return _highest(lateness_ns, "no trace was replayed at its own times")
 
 
-def _highest(values: Sequence[float | None], why: str) -> Figure:
-    known = _if_all(values)
-    return Figure(float(max(known))) if known else Figure(None, why)
+def _facts(scope: Scope) -> list[dict[str, Any]]:
+    backends = [getattr(run, "backend", None) for run, _ in scope.samples]
+    return [backend.facts for backend in backends if backend]
+
+
+def _highest(values: Sequence[float | None], why: str = UNMEASURED) -> Answer:
+    complete = _if_all(values)
+    return float(max(complete)) if complete else why
 
 
 def _if_all(values: Sequence[float | None]) -> list[float]:
     """The values, if none is missing."""
-    known = [value for value in values if value is not None]
-    return known if len(known) == len(values) else []
+    measured = [value for value in values if value is not None]
+    return measured if len(measured) == len(values) else []
 
 
-def _survival(metric: Metric, scope: Scope) -> Figure:
+def _survival(metric: Metric, scope: Scope) -> Answer:
     """How many blocks, of all runs that read after a power cut."""
     facts = [verify_facts(run) for run, _ in scope.samples]
     if why := nothing_shown(metric.name, facts):
-        return Figure(None, why)
+        return why
     judged = [run for run in facts if shows(metric.name, run)]
-    return Figure(float(sum(int(run.get(metric.name, 0)) for run in judged)))
+    return float(sum(int(run.get(metric.name, 0)) for run in judged))
 
 
 # The host and the drive.
@@ -341,72 +364,68 @@ def more_is_better(metric: Metric) -> bool:
     return is_more == metric.beyond.is_above if metric.beyond else is_more
 
 
-def _cpu(_: Metric, scope: Scope) -> Figure:
-    percents = [run.cpu_percent for run, _ in scope.samples]
-    times_s = [run.run_s for run, _ in scope.samples]
-    return _mean_over_time(percents, times_s) if any(times_s) else NOTHING
+def _cpu(_: Metric, scope: Scope) -> Answer:
+    runs = [run for run, _ in scope.samples]
+    if not any(run.run_s for run in runs):
+        return NOTHING
+    return _mean_over_time([run.cpu_percent for run in runs], runs)
 
 
-def _telemetry(metric: Metric, scope: Scope) -> Figure:
+def _telemetry(metric: Metric, scope: Scope) -> Answer:
     """The mean over the time of all runs; of temperatures the highest."""
-    name = TELEMETRY_METRICS[metric.name]
     runs = [run for run, _ in scope.samples if run.run_s]
+    name = TELEMETRY_METRICS[metric.name]
     values = [getattr(run.telemetry, name, None) for run in runs]
-    if metric.name == "temperature":
-        return _highest(values, UNMEASURED.why)
-    return _mean_over_time(values, [run.run_s for run in runs])
+    is_highest = metric.name == "temperature"
+    return _highest(values) if is_highest else _mean_over_time(values, runs)
 
 
-def _mean_over_time(values: Sequence[float | None], times_s: Sequence[float]) -> Figure:
-    known = _if_all(values)
-    return Figure(sum(map(mul, known, times_s)) / sum(times_s)) if known else UNMEASURED
+def _mean_over_time(values: Sequence[float | None], runs: Sequence[Measured]) -> Answer:
+    complete, times_s = _if_all(values), [run.run_s for run in runs]
+    return sum(map(mul, complete, times_s)) / sum(times_s) if complete else UNMEASURED
 
 
-def _ratio(metric: Metric, scope: Scope) -> Figure:
+def _ratio(metric: Metric, scope: Scope) -> Answer:
     """I/Os or bytes for each percent of one CPU, or for each watt."""
-    numerator, denominator = RATIO_METRICS[metric.name]
-    used = COMPUTED[denominator](Metric(name=denominator), scope)
-    if used.value is None:
-        return used
+    amount, cost = (Metric(name=name) for name in RATIO_METRICS[metric.name])
+    used = _figure(COMPUTED[cost.name](cost, scope))
     if not used.value:
-        return Figure(None, "no CPU time was measured")
-    return Figure((_rate(Metric(name=numerator), scope).value or 0.0) / used.value)
+        return used if used.value is None else "no CPU time was measured"
+    return (_figure(_rate(amount, scope)).value or 0.0) / used.value
 
 
-def _wear(metric: Metric, scope: Scope) -> Figure:
+def _wear(metric: Metric, scope: Scope) -> Answer:
     """Of all runs together; a part of a run has no log of its own."""
-    value = wear_value(
-        metric.name, [getattr(run, "wear", None) for run, _ in scope.samples]
-    )
-    return Figure(None, value) if isinstance(value, str) else Figure(value)
+    logs = [getattr(run, "wear", None) for run, _ in scope.samples]
+    return wear_value(metric.name, logs)
 
 
 # Latencies.
 
 
-def _latency(metric: Metric, scope: Scope) -> Figure:
+def _latency(metric: Metric, scope: Scope) -> Answer:
     parts = [(r.ios, r.latency) for r in scope.results if r.latency and r.ios]
+    unmeasured = any(result.ios and not result.latency for result in scope.results)
     if not parts:
-        some = any(result.ios for result in scope.results)
-        return Figure(None, f"no {'latency was measured' if some else 'I/O completed'}")
-    if any(result.ios and not result.latency for result in scope.results):
-        return Figure(None, "the latency of some I/Os was not measured")
+        return f"no {'latency was measured' if unmeasured else 'I/O completed'}"
+    if unmeasured:
+        return "the latency of some I/Os was not measured"
     if metric.name == "min":
-        return Figure(float(min([latency.min_ns for _, latency in parts])))
+        return float(min([latency.min_ns for _, latency in parts]))
     if metric.name == "max":
-        return Figure(float(max([latency.max_ns for _, latency in parts])))
+        return float(max([latency.max_ns for _, latency in parts]))
     total = sum([ios for ios, _ in parts])
     mean = sum([ios * latency.mean_ns for ios, latency in parts]) / total
     if metric.name == "mean":
-        return Figure(mean)
+        return mean
     squares = sum(
         ios * (latency.stddev_ns**2 + (latency.mean_ns - mean) ** 2)
         for ios, latency in parts
     )
-    return Figure(sqrt(squares / total))
+    return sqrt(squares / total)
 
 
-def percentile(metric: Metric, scope: Scope) -> Figure:
+def percentile(metric: Metric, scope: Scope) -> Answer:
     percent = percent_of(metric.name) or 0.0
     if scope.samples and scope.samples[0].detail is NO_DETAIL:
         return _recorded(percent, scope)
@@ -415,12 +434,12 @@ def percentile(metric: Metric, scope: Scope) -> Figure:
         return _summarised(percent, scope)
     if histogram.beyond(percent) < BEYOND:
         return _few_ios(percent, histogram.total)
-    return Figure(_clamped_ns(metric, histogram, scope))
+    return _clamped_ns(metric, histogram, scope)
 
 
-def _few_ios(percent: float, ios: int) -> Figure:
+def _few_ios(percent: float, ios: int) -> str:
     needed = round(BEYOND / (1 - percent / 100))
-    return Figure(None, f"needs {needed:,} I/Os, had {ios:,}")
+    return f"needs {needed:,} I/Os, had {ios:,}"
 
 
 def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:
@@ -431,91 +450,86 @@ def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:
     return clamp(histogram.percentile_ns(metric.percent or 0.0), low_ns, high_ns)
 
 
-def _recorded(percent: float, scope: Scope) -> Figure:
+def _recorded(percent: float, scope: Scope) -> Answer:
     """A percentile that the record of a run has, so that no histogram is read."""
     if percent not in PERCENTILES or len(scope.results) != 1:
         return UNREAD
     (result,) = scope.results
-    kept = result.latency.percentile(percent) if result.latency else None
-    if kept is None:
-        return UNREAD
-    return _perhaps_bound(kept) if kept.supported else _few_ios(percent, result.ios)
+    recorded = result.latency.percentile(percent) if result.latency else None
+    return _stored(recorded, _few_ios(percent, result.ios)) if recorded else UNREAD
 
 
-def _summarised(percent: float, scope: Scope) -> Figure:
+def _summarised(percent: float, scope: Scope) -> Answer:
     """A percentile as the record has it, of a run without a histogram."""
     latencies = [result.latency for result in scope.results if result.latency]
     runs = [d for run, _ in scope.samples for d in run.directions.values()]
     if not latencies or not any(d.latency and d.latency.percentiles for d in runs):
-        return Figure(None, "no latency was measured")
-    kept = [p for one in latencies for p in one.percentiles if p.percent == percent]
-    if len(latencies) > 1 or not kept:
-        return Figure(None, "only a summary was recorded, no histogram")
-    if not kept[0].supported:
-        return Figure(None, "too few I/Os for this percentile")
-    return _perhaps_bound(kept[0])
+        return "no latency was measured"
+    recorded = latencies[0].percentile(percent)
+    if len(latencies) > 1 or not recorded:
+        return "only a summary was recorded, no histogram"
+    return _stored(recorded, "too few I/Os for this percentile")
 
 
-def _perhaps_bound(kept: Percentile) -> Figure:
-    if not kept.is_bound:
-        return Figure(kept.latency_ns)
-    return Figure(None, f"at least {latency_text(kept.latency_ns)}", kept.latency_ns)
+def _stored(recorded: Percentile, few: str) -> Answer:
+    value_ns = recorded.latency_ns
+    if not recorded.supported:
+        return few
+    if not recorded.is_bound:
+        return value_ns
+    return Figure(None, f"at least {latency_text(value_ns)}", value_ns)
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
     """The histograms in a metric's scope, added; of reads and writes if it names no
     direction."""
-    wanted = (metric.direction,) if metric.direction else READ_WRITE
+    directions = (metric.direction,) if metric.direction else READ_WRITE
     return Histogram.merged(
         Histogram.of(stored.bins, stored.bits)
         for sample in samples
         for stored in sample.detail.histograms
         if metric.stream in (None, stored.stream)
         and stored.phase == (metric.phase or "")
-        and stored.direction in wanted
+        and stored.direction in directions
     )
 
 
 # The series.
 
 
-def _recovery(metric: Metric, scope: Scope) -> Figure:
+def _recovery(metric: Metric, scope: Scope) -> Answer:
     """The longest of all events of all runs."""
-    asked = metric.recovery or Recovery()
+    recovery = metric.recovery or Recovery()
     runs = [(detail.series, _events(run)) for run, detail in scope.samples]
-    times = [Figure(*time) for run in runs for time in recoveries(asked, *run)]
+    times = [Figure(*time) for run in runs for time in recoveries(recovery, *run)]
     longest = [time for time in times if time.value is None] or times or [NOTHING]
     return max(longest, key=lambda time: time.value or time.at_least or 0.0)
 
 
-def _lost_work(_: Metric, scope: Scope) -> Figure:
+def _lost_work(_: Metric, scope: Scope) -> Answer:
     """The I/Os that all runs together did not do."""
-    lost = 0.0
-    for run, detail in scope.samples:
-        ios = lost_ios(detail.series, _events(run))
-        if isinstance(ios, str):
-            return Figure(None, ios)
-        lost += ios
-    return Figure(lost) if scope.samples else NOTHING
+    lost = [lost_ios(detail.series, _events(run)) for run, detail in scope.samples]
+    why = next((ios for ios in lost if isinstance(ios, str)), NOTHING)
+    return sum(map(float, lost)) if lost and why is NOTHING else why
 
 
 def _events(run: Measured) -> tuple[EventMade, ...]:
     return getattr(run, "events", ())
 
 
-def _throttled(metric: Metric, scope: Scope) -> Figure:
+def _throttled(metric: Metric, scope: Scope) -> Answer:
     """How the last run was throttled: another run's burst begins elsewhere."""
     if not scope.samples:
         return NOTHING
     of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
     name = "bandwidth" if of_bytes else "iops"
     limits = throttled(name, scope.samples[-1].detail.series)
-    if isinstance(limits, str):
-        return Figure(None, limits)
-    return Figure(limits[metric.name.startswith("burst")])
+    is_burst = metric.name.startswith("burst")
+    return limits if isinstance(limits, str) else limits[is_burst]
 
 
-COMPUTED: dict[str, Callable[[Metric, Scope], Figure]] = {
+Compute = Callable[[Metric, Scope], Answer]
+COMPUTED: dict[str, Compute] = {
     **dict.fromkeys(("iops", "bandwidth"), _rate),
     **dict.fromkeys(("mean", "min", "max", "stddev"), _latency),
     "errors": _errors,
@@ -534,21 +548,14 @@ COMPUTED: dict[str, Callable[[Metric, Scope], Figure]] = {
 """How each metric is computed over runs; what is not in it is a percentile."""
 
 
-OfResult = Callable[[Any, Any], Figure]
-"""Of a run, and of its result in one direction."""
-
-
-def of_result(metric: Metric) -> OfResult:
-    """The figure of one run, as `figure` computes it, from its result in the metric's
-    direction; `UNREAD` if that is not enough."""
+def of_result(metric: Metric) -> Callable[[Any, Any], Figure]:
+    """The figure of a run, as `figure` computes it, from that run and its result in the
+    metric's direction; `UNREAD` if that is not enough."""
     return partial(_of_result, metric, COMPUTED.get(metric.name, percentile))
 
 
 def _of_result(
-    metric: Metric,
-    compute: Callable[[Metric, Scope], Figure],
-    run: Measured,
-    result: DirectionResult,
+    metric: Metric, compute: Compute, run: Measured, result: DirectionResult
 ) -> Figure:
-    bare = Sample(run, NO_DETAIL)
-    return compute(metric, Scope((bare,), (run,), (result,), run.run_s))
+    scope = Scope((Sample(run, NO_DETAIL),), (run,), (result,), run.run_s)
+    return _figure(compute(metric, scope))

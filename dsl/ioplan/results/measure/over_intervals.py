@@ -22,7 +22,16 @@ Value = Callable[[Metric, Run], float | None]
 """A metric of some intervals: a percentile also of few I/Os."""
 
 
-def worst_second(metric: Metric, runs: Sequence[Run], value: Value) -> float | str:
+def over_intervals(metric: Metric, runs: Sequence[Run], value: Value) -> float | str:
+    """A worst second, or a share of intervals; or why there is none."""
+    if not any(runs):
+        return "no run has counts of its intervals"
+    if metric.beyond:
+        return _share_beyond(metric.plain, metric.beyond, runs, value)
+    return _worst_second(metric.plain, runs, value)
+
+
+def _worst_second(plain: Metric, runs: Sequence[Run], value: Value) -> float | str:
     """The highest of all seconds, of a rate the lowest; or why there is none.
 
     A second is the intervals that begin in it. A percentile needs one second with
@@ -30,15 +39,15 @@ def worst_second(metric: Metric, runs: Sequence[Run], value: Value) -> float | s
     """
     if any(_length_s([interval]) > LONGEST for run in runs for interval in run):
         return "the intervals are longer than a second"
-    seconds, plain = [second for run in runs for second in _seconds(run)], metric.plain
-    if metric.name in RATES:
+    seconds, is_rate = [s for run in runs for s in _seconds(run)], plain.name in RATES
+    if is_rate:
         seconds = [second for second in seconds if _length_s(second) >= FULL_SECOND]
     values = [v for second in seconds if (v := value(plain, second)) is not None]
     if not values:
         return "no whole second with such an I/O was measured"
     if why := _too_few(plain, seconds, value):
         return why
-    return min(values) if metric.name in RATES else max(values)
+    return min(values) if is_rate else max(values)
 
 
 def _too_few(plain: Metric, seconds: Sequence[Run], value: Value) -> str:
@@ -54,17 +63,16 @@ def _too_few(plain: Metric, seconds: Sequence[Run], value: Value) -> str:
     return f"needs {needed:,} I/Os in a second, had {round(most):,} at most"
 
 
-def share_beyond(
-    metric: Metric, beyond: Beyond, runs: Sequence[Run], value: Value
+def _share_beyond(
+    plain: Metric, beyond: Beyond, runs: Sequence[Run], value: Value
 ) -> float | str:
     """Percent of the intervals that have the figure; or why there are none."""
-    plain = metric.plain
     values = [value(plain, [interval]) for run in runs for interval in _full(run)]
-    known = [v for v in values if v is not None]
-    if not known:
+    measured = [v for v in values if v is not None]
+    if not measured:
         return "no interval with such an I/O was measured"
     sign = 1 if beyond.is_above else -1
-    return 100 * sum(sign * v > sign * beyond.limit for v in known) / len(known)
+    return 100 * sum(sign * v > sign * beyond.limit for v in measured) / len(measured)
 
 
 def _seconds(run: Run) -> Sequence[Run]:

@@ -19,9 +19,9 @@ from ioplan.language.metric import RATES, Metric
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
 from ioplan.records.record import Interval, RunRecord, Steady
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.series import LEAST_BEFORE, in_series, levels, value_at
-from ioplan.results.measure.stretches import Stretch, stretch
+from ioplan.results.measure.metrics import Figure, Sample, Stretch, figure, stretch
+from ioplan.results.measure.series import LEAST_LEVEL, in_series, levels, value_at
+from ioplan.results.measure.tally import clamp
 from ioplan.workload import SYNCS
 
 LEAST_FOR_WORST = 5
@@ -108,22 +108,18 @@ class OverTime(Struct, frozen=True, dict=True):
     def _written(self, cut: int, before: float, after: float) -> float:
         """What was written until a change, which falls into an interval beside it."""
         edge = self.values[cut - 1 : cut + 1] if before != after else []
-        shares = ((value - after) / (before - after) for value in edge)
-        share = sum(min(1.0, max(0.0, value)) for value in shares)
-        written = self.written_bytes[: cut - 1]
-        return sum(written) + share * (fmean(written) if written else 0.0)
+        share = sum(clamp((v - after) / (before - after), 0.0, 1.0) for v in edge)
+        written = self.written_bytes[: cut - 1] or [0]
+        return sum(written) + share * fmean(written)
 
     @property
     def last_fall(self) -> list[float]:
         """The end of it, where the rate fell too late to tell what it sustains."""
         values = self.values
-        least = 1 if len(values) < MIN_BATCHES + LEAST_BEFORE else LEAST_BEFORE
-        if self.is_steered or self.burst:
-            return []
-        for count in range(least, len(values)):
-            if max(values[-count:]) < FALL * min(values[:-count]):
-                return values[-count:]
-        return []
+        least = 1 if len(values) < MIN_BATCHES + LEAST_LEVEL else LEAST_LEVEL
+        counts = range(least, 0 if self.is_steered or self.burst else len(values))
+        ends = ((values[:-count], values[-count:]) for count in counts)
+        return next((end for begin, end in ends if max(end) < FALL * min(begin)), [])
 
     @property
     def falls(self) -> bool:
@@ -158,9 +154,9 @@ def over_time(metric: Metric, samples: Sequence[Sample]) -> OverTime:
     ]
     return OverTime(
         [value for value, _ in intervals],
-        median([one.length_s for _, one in intervals] or [0.0]),
+        median([interval.length_s for _, interval in intervals] or [0.0]),
         is_steered([r for r, _ in samples if isinstance(r, RunRecord)]),
-        [one.bytes.get("write", 0) for _, one in intervals],
+        [interval.bytes.get("write", 0) for _, interval in intervals],
     )
 
 
@@ -188,10 +184,6 @@ def is_steered(records: Sequence[RunRecord]) -> bool:
 
 
 # What is stated of a cell.
-
-STEADY = "the mean of the {} values of the {} window"
-OF_WINDOW = "the figure of the {} window"
-SUSTAINED = "the mean of the last {} intervals, after the rate has changed"
 
 
 class Stated(Struct, frozen=True):
@@ -246,14 +238,14 @@ def stated(
     if metric.name not in RATES or not in_series(metric):
         direction = None if metric.direction in SYNCS else metric.direction
         return Stated(value, rates(Metric(name="iops", direction=direction)))
-    over = rates(metric)
-    if steady := _steady_of(metric, samples):
-        word = "settled" if steady.limits else "steady"
-        text = STEADY.format(steady.window, word)
+    over, steady = rates(metric), getattr(samples[-1].record, "steady", None)
+    if steady and steady.reached and steady.metric == str(metric):
+        text = f"the mean of the {steady.window} values of the {_word(steady)} window"
         text += f": {steady.evidence}" * bool(steady.evidence)
         return Stated(Figure(steady.mean), over, text, steady)
     if over.burst:
-        text = SUSTAINED.format(len(over.sustained))
+        count = len(over.sustained)
+        text = f"the mean of the last {count} intervals, after the rate has changed"
         return Stated(Figure(fmean(over.sustained)), over, text)
     return Stated(value, over)
 
@@ -284,12 +276,9 @@ def _in_steady_window(metric: Metric, samples: Sequence[Sample]) -> Stated | Non
     window = stretch(intervals, begin_ns, inf, record.asked.job.streams)
     if window is None or steady.metric == str(metric):
         return None
-    word = "settled" if steady.limits else "steady"
-    return Stated(window.figure(metric), definition=OF_WINDOW.format(word))
+    text = f"the figure of the {_word(steady)} window"
+    return Stated(window.figure(metric), definition=text)
 
 
-def _steady_of(metric: Metric, samples: Sequence[Sample]) -> Steady | None:
-    """The window of a cell that was tracked by the metric until it was steady."""
-    steady: Steady | None = getattr(samples[-1].record, "steady", None)
-    tracked = steady and steady.reached and steady.metric == str(metric)
-    return steady if tracked else None
+def _word(steady: Steady) -> str:
+    return "settled" if steady.limits else "steady"

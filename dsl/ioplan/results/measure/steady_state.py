@@ -54,13 +54,17 @@ def _line(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, slope, abs(slope) * (len(values) - 1) / mean * 100 if mean else 0.0
 
 
+def _values(figures: Sequence[Figure]) -> tuple[tuple[float, ...], str]:
+    """The values of figures, 0 for none, and why there is none of the first without."""
+    why = next((figure.why for figure in figures if figure.value is None), "")
+    return tuple(figure.value or 0.0 for figure in figures), why
+
+
 def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     """Assess the last values; `why` says what is missing."""
-    last = figures[-rule.window :]
-    values = tuple(one.value or 0.0 for one in last)
+    values, why = _values(figures[-rule.window :])
     mean, slope, slope_percent = _line(values)
     range_percent = (max(values) - min(values)) / mean * 100 if mean else 0.0
-    why = next((one.why for one in last if one.value is None), "")
     missing = []
     if range_percent > rule.range_percent + TOLERANCE:
         missing.append(f"range {share_text(range_percent, rule.range_percent)}")
@@ -107,24 +111,14 @@ StandingOf = Callable[[float | None, bool], Standing]
 whether that is the one of its spare."""
 Unit = Literal["ns", "bytes"]
 Every = tuple[int, Unit]
-"""How long a window is: so many ns, or until so many bytes were moved."""
-
-
-class Window(Measurement):
-    """A part of a run, with what the drive wrote in it."""
-
-    written: Wear | None = None
-
-    @property
-    def wear(self) -> Wear | None:
-        return self.written
+"""How long a window is."""
 
 
 class Windows:
     """Collects the intervals of a run, without its warm-up, into windows.
 
-    A window ends with the interval that comes nearest to its length. With a `meter`
-    it has what was written in it.
+    A window ends with the interval that comes nearest to its length: so many ns, or
+    bytes that were moved. With a `meter` it has what was written in it.
     """
 
     def __init__(
@@ -132,31 +126,28 @@ class Windows:
     ) -> None:
         self.every, self.of, self.meter = every, of, meter
         self.worn: Wear | None = None
-        self._start()
-
-    def _start(self) -> None:
-        self.window, self.window_ns, self.amount = Window(), 0, 0
+        self.window, self.amount = Measurement(), 0
 
     def add(self, progress: Progress) -> Sample | None:
         """Take an interval; the window that has ended with it."""
         if progress.warmup:
             return None
-        window = self.window
+        window, length_ns = self.window, self.window.run_ns + progress.interval_ns
         window.add(progress)
-        self.window_ns += progress.interval_ns
+        window.run_ns = length_ns  # its own, and not that of the run so far
         more = progress.interval_ns if self.of == "ns" else _moved_bytes(progress)
         self.amount += more
         if self.amount + more // 2 < self.every:
             return None
         before, self.worn = self.worn, self.meter(progress) if self.meter else None
-        window.run_ns, window.written = self.window_ns, wear_since(before, self.worn)
-        self._start()
+        window.wear = wear_since(before, self.worn)
+        self.window, self.amount = Measurement(), 0
         return Sample(window, window.detail)
 
 
 def _moved_bytes(progress: Progress) -> int:
-    counts = (one for stream in progress.streams for one in stream.directions.values())
-    return sum(one.bytes for one in counts)
+    streams = progress.streams
+    return sum(part.bytes for s in streams for part in s.directions.values())
 
 
 class SteadyWatch:
@@ -184,12 +175,12 @@ class SteadyWatch:
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the values are steady."""
-        if window := self.windows.add(progress):
+        window = self.windows.add(progress)
+        if window:
             begin_s = progress.t_ns / SECOND_NS - window.record.run_s
             self.last = self._borne(self._assessed(window, begin_s), window)
             self.on_assessment(self.last, len(self.values))
-            return self.last.reached
-        return False
+        return bool(window) and self.last.reached
 
     @property
     def passes(self) -> float:
@@ -198,7 +189,9 @@ class SteadyWatch:
     def _assessed(self, window: Sample, begin_s: float) -> Steady:
         """The assessment with the window that began then and has ended."""
         begin = self.passes
-        self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
+        self.moved_bytes += sum(
+            part.bytes for part in window.record.directions.values()
+        )
         if begin < self.rule.least_passes:
             least = f"{self.rule.least_passes:g} passes"
             why = f"{digits(begin, 2)} of at least {least} so far"
@@ -228,7 +221,7 @@ class SteadyWatch:
             return steady
         if stated.has_grown and not why:
             why = f"{digits(passes, 2)} of {ENOUGH_PASSES:g} passes so far"
-        return steady.model_copy(update={"reached": not why, "why": why})
+        return _refused(steady, why)
 
     def _borne(self, steady: Steady, window: Sample) -> Steady:
         """The assessment against the drive's state, and how its amplification goes."""
@@ -239,9 +232,13 @@ class SteadyWatch:
         if steady.reached and not fits and waf and waf > PLATEAU:
             why = _rise(self.wafs)
             fits = not why
-            change = {"reached": fits, "why": why or steady.why}
-            steady = steady.model_copy(update=change)
+            steady = _refused(steady, why)
         return borne(steady, self.standing(waf, fits)) if self.standing else steady
+
+
+def _refused(steady: Steady, why: str) -> Steady:
+    """Not steady, if there is a reason."""
+    return steady.model_copy(update={"reached": not why, "why": why})
 
 
 def _rise(wafs: Sequence[tuple[float, float]]) -> str:
@@ -265,10 +262,7 @@ def _collecting(metric: str, waf: Figure) -> Figure:
     """The write amplification of a drive that collects garbage, else none."""
     if metric != "waf" or waf.value is None or waf.value > PLATEAU:
         return waf
-    return Figure(
-        None,
-        f"WAF is {digits(waf.value)}: garbage collection has not begun",
-    )
+    return Figure(None, f"WAF is {digits(waf.value)}: garbage collection has not begun")
 
 
 # Cells that are repeated until their means are known.
@@ -287,15 +281,13 @@ def decide(within: Within, figures: Sequence[Figure]) -> Decided:
     Student's t). The first third of the rounds is left out, as a drive may still drift
     there, and what the others drift counts like uncertainty.
     """
-    last = figures[-max(LEAST, (2 * len(figures) + 2) // 3) :]
-    values = tuple(one.value or 0.0 for one in last)
+    values, why = _values(figures[-max(LEAST, (2 * len(figures) + 2) // 3) :])
     mean, _, drift = _line(values)
-    why = next((one.why for one in last if one.value is None), "")
     half = 0.0
-    if len(values) < LEAST or mean <= 0:
-        short = len(values) < LEAST
-        few, drift = f"{len(values)} of {LEAST} values so far", 0.0
-        why = why or (few if short else f"{within.metric} is 0")
+    if len(values) < LEAST:
+        why, drift = why or f"{len(values)} of {LEAST} values so far", 0.0
+    elif mean <= 0:
+        why, drift = why or f"{within.metric} is 0", 0.0
     else:
         half = _half_width(values, mean, len(figures)) / mean * 100
         if not why and half + drift > within.percent:

@@ -98,7 +98,6 @@ class CountsBuilder:
 
     @classmethod
     def merged(cls, parts: Iterable[Counts | CountsBuilder]) -> Self:
-        """The sum of several."""
         total = cls()
         for part in parts:
             total.merge(part)
@@ -214,9 +213,7 @@ class StreamCountsBuilder:
 
     def direction(self, direction: Direction) -> CountsBuilder:
         """The counts of a direction, to be added to."""
-        if direction not in self.directions:
-            self.directions[direction] = CountsBuilder()
-        return self.directions[direction]
+        return self.directions.setdefault(direction, CountsBuilder())
 
     def counts(self) -> StreamCounts:
         """As events carry it; a direction that did nothing is absent."""
@@ -245,7 +242,6 @@ class Totals:
 
     @property
     def run_s(self) -> float:
-        """The measured time."""
         return self.run_ns / SECOND_NS
 
     @property
@@ -255,7 +251,6 @@ class Totals:
 
     @cached_property
     def streams(self) -> tuple[StreamResult, ...]:
-        """The results by stream."""
         return tuple(stream.result(self.run_ns) for stream in self.counts.values())
 
     @cached_property
@@ -263,11 +258,8 @@ class Totals:
         """The results by direction, over all streams."""
         streams = self.counts.values()
         used = {direction for stream in streams for direction in stream.directions}
-        return {
-            direction: _together(streams, [direction]).result(self.run_ns)
-            for direction in COUNTED
-            if direction in used
-        }
+        together = {d: _together(streams, [d]) for d in COUNTED if d in used}
+        return {d: counts.result(self.run_ns) for d, counts in together.items()}
 
     @cached_property
     def total(self) -> DirectionResult:

@@ -34,9 +34,9 @@ def wear_value(name: str, runs: Sequence[Wear | None]) -> float | str:
     if name == "dwpd":
         return _drive_writes_per_day(logs)
     counts = [log.media_written_bytes for log in logs]
+    media = float(sum(count or 0 for count in counts))
     if None in counts:
         return NO_MEDIA
-    media = float(sum(count or 0 for count in counts))
     if name == "media_written":
         return media
     host = _host_bytes(logs)
@@ -125,13 +125,13 @@ class StatedSpare(Struct):
     def misfit(self, waf: float) -> str:
         """Why the spare cannot be right; empty where it may be."""
         factors = dict.fromkeys((1.0, self.sizes))
-        wanted = [steady_waf(self.percent) * factor for factor in factors]
-        if any(abs(waf / fit - 1) <= FITS_PERCENT / 100 for fit in wanted):
+        expected = [steady_waf(self.percent) * factor for factor in factors]
+        if any(abs(waf / fit - 1) <= FITS_PERCENT / 100 for fit in expected):
             return ""
         read = [percent_text(spare_percent_of(waf / f)) for f in factors if waf > f]
         return (
             f"the {'spare found' if self.is_least else 'stated spare'} does not fit "
             f"this drive: at {percent_text(self.percent)} its WAF would be "
-            f"{' or '.join(map(digits, wanted))}, and is {digits(waf)}"
+            f"{' or '.join(map(digits, expected))}, and is {digits(waf)}"
             f"{'; it reads as ' if read else ''}{' or '.join(read)}"
         )

@@ -80,5 +80,5 @@ def cuts_read(
     records: Iterable[RunRecord], reads: Iterable[Any], metric: Metric
 ) -> int:
     """How many cuts in one cell these runs can have judged."""
-    judged = sum(shows(metric.name, verify_facts(one)) for one in reads)
-    return min(judged, sum(one.power_cut is not None for one in records))
+    judged = sum(shows(metric.name, verify_facts(run)) for run in reads)
+    return min(judged, sum(run.power_cut is not None for run in records))

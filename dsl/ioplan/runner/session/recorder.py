@@ -28,7 +28,7 @@ from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
 from ioplan.results.measure.consistency import consistent
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import NO_DETAIL, Sample, figure
-from ioplan.results.measure.series_metrics import spent
+from ioplan.results.measure.series import spent
 from ioplan.results.measure.steady_state import WAF
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried

@@ -12,8 +12,7 @@ from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.results.measure.histogram import Histogram, bucket_range
-from ioplan.results.measure.metrics import merged
-from ioplan.results.measure.stretches import Stretch
+from ioplan.results.measure.metrics import Stretch, merged
 from ioplan.results.report.charts.encoding import Datum, framed, same_dimensions
 from ioplan.results.report.charts.phases import with_phases
 from ioplan.results.report.charts.request import Request, capital, left_out

@@ -10,7 +10,7 @@ from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.results.measure.interval_counts import Slice
-from ioplan.results.measure.stretches import Stretch
+from ioplan.results.measure.metrics import Stretch
 from ioplan.results.report.charts.encoding import Datum, framed, varied
 from ioplan.results.report.charts.phases import with_columns
 from ioplan.results.report.charts.request import (

@@ -13,10 +13,9 @@ from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric, why_not_in_intervals
 from ioplan.records.record import EventMade, Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
-from ioplan.results.measure.metrics import RATIO_METRICS
+from ioplan.results.measure.metrics import RATIO_METRICS, Stretch
 from ioplan.results.measure.over_time import is_cut_short
 from ioplan.results.measure.series import in_series, value_at
-from ioplan.results.measure.stretches import Stretch
 from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader

@@ -14,9 +14,8 @@ from ioplan.language.metric import Metric, parse_metric
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.metrics import Figure, Sample
+from ioplan.results.measure.metrics import Figure, Sample, Stretch, stretch
 from ioplan.results.measure.over_time import Stated
-from ioplan.results.measure.stretches import Stretch, stretch
 from ioplan.results.report.charts.request import unit_of
 from ioplan.results.report.charts.tables import axes_of, run_frame, table_rows
 from ioplan.results.report.point import Point, points
