@@ -233,7 +233,6 @@ FILTERS: list[tuple[dict[str, Any], str]] = [
     *(({"tag": "lab_2"}, "1"), ({"tag": "ab_2"}, ""), ({"tag": "lab*"}, "21")),
     *(({"verdict": "failed"}, "1"), ({"verdict": "undecided"}, "32")),
     *(({"status": "running"}, "2"), ({"since": "2026-11-21T05:00:02"}, "32")),
-    *(({"text": "cable"}, "1"), ({"text": "OTHER"}, "2"), ({"text": "100%"}, "")),
 ]
 
 

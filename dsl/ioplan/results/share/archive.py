@@ -33,8 +33,6 @@ REGULAR_FILE = 0o100644 << 16
 
 
 class BundleError(ExplainedError):
-    """The bundle is not taken, or cannot be made; the text says why."""
-
     kind = CommandFault.BUNDLE
 
 
@@ -48,7 +46,6 @@ class Member(NamedTuple):
 
     @property
     def method(self) -> int:
-        """How its data are packed."""
         return STORED if self.name in (MANIFEST, SIGNATURE) else DEFLATED
 
     def content(self) -> bytes:
@@ -67,7 +64,6 @@ class Member(NamedTuple):
 
 
 def member_of(name: str, content: bytes) -> Member:
-    """A member with this content."""
     member = Member(name, zlib.crc32(content), len(content), content)
     if member.method == STORED:
         return member

@@ -13,10 +13,11 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
-from pydantic import BaseModel, NonNegativeInt, TypeAdapter
+import msgspec
+from msgspec import Meta, MsgspecError, Struct, defstruct
+from pydantic import BaseModel
 
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
@@ -70,7 +71,6 @@ def bundled(store: Store, session: Session, lab: str = "") -> Bundled:
 
 
 def _portable(session: Session) -> Session:
-    """Without what only its own host may say."""
     defaults = RunRequest().model_dump(include={*LOCAL})
     resolved = {"options": {}, "signature": ""}
     return session.model_copy(
@@ -82,7 +82,6 @@ def _portable(session: Session) -> Session:
 
 
 def restore(sessions: Iterable[Bundled], store: Store) -> None:
-    """Put sessions into a store. Raises StoreError."""
     for bundled in sessions:
         store.begin(bundled.session)
         for record, detail in bundled.runs:
@@ -95,7 +94,6 @@ def restore(sessions: Iterable[Bundled], store: Store) -> None:
 
 
 def members_of(sessions: Iterable[Bundled]) -> dict[str, bytes]:
-    """The contents of the members, by name."""
     return {
         f"{number}/{name}": content
         for number, bundled in enumerate(sessions, 1)
@@ -119,13 +117,8 @@ def _contents(bundled: Bundled) -> Iterator[tuple[str, bytes]]:
     yield "runs.jsonl", _lines(record for record, _ in bundled.runs)
     yield "events.jsonl", _lines(bundled.events)
     for record, detail in bundled.runs:
-        at = f"details/{record.seq}"
-        yield f"{at}.histograms", codec.encode_histograms(detail.histograms)
-        yield f"{at}.series", codec.encode_series(detail.series)
-        if detail.telemetry:
-            yield f"{at}.telemetry", codec.encode_telemetry(detail.telemetry)
-        if detail.intervals:
-            yield f"{at}.intervals", detail.intervals
+        for kind, content in codec.encode_detail(detail).items():
+            yield f"details/{record.seq}.{kind}", content
     if drive:
         yield "drive.toml", drive.encode()
     if bundled.lab:
@@ -158,7 +151,8 @@ def sessions_of(contents: Mapping[str, bytes]) -> tuple[Bundled, ...]:
     return sessions
 
 
-INVALID = (ValueError, TypeError, KeyError, AttributeError, StoreError, zlib.error)
+INVALID = (ValueError, TypeError, KeyError, AttributeError, MsgspecError, StoreError)
+INVALID += (zlib.error,)
 """What is raised where a value is not of the kind that it should be."""
 
 
@@ -173,7 +167,7 @@ def _bundled(part: dict[str, bytes]) -> Bundled:
     drive = part.pop("drive.toml", b"").decode()
     raw["resolved"] |= {"files": files, "drive_file": drive}
     session = _portable(Session.model_validate(raw))
-    _check_facts(session.host, HOST)
+    msgspec.convert(session.host, HostFacts)
     records = [_record(line, session) for line in part.pop("runs.jsonl").splitlines()]
     events = map(plain_json, part.pop("events.jsonl").splitlines())
     models = _of_files(part, files, "model/{}.ioplan")
@@ -208,21 +202,16 @@ def _record(line: bytes, session: Session) -> RunRecord:
         raise ValueError(f"run {record.seq} is of another session")
     if min(_numbers([raw.get(name) for name in COUNTED]), default=0) < 0:
         raise ValueError(f"run {record.seq} has a figure below 0")
-    _check_facts(record.target, TARGET)
-    _check_facts(record.host, HOST)
+    msgspec.convert(record.target, TargetFacts)
+    msgspec.convert(record.host, HostFacts)
     return record
 
 
 def _run(record: RunRecord, part: dict[str, bytes]) -> tuple[RunRecord, RunDetail]:
     """A run whose figures may be true. Raises ValueError."""
     at = f"details/{record.seq}"
-    telemetry = part.pop(f"{at}.telemetry", b"")
-    detail = RunDetail(
-        histograms=codec.decode_histograms(part.pop(f"{at}.histograms")),
-        series=codec.decode_series(part.pop(f"{at}.series")),
-        telemetry=codec.decode_telemetry(telemetry) if telemetry else (),
-        intervals=part.pop(f"{at}.intervals", b""),
-    )
+    packed = {kind: part.pop(f"{at}.{kind}", None) for kind in codec.PARTS}
+    detail = codec.decode_detail(packed)
     for histogram in detail.histograms:
         if not 0 < histogram.bits <= MOST_BITS:
             raise ValueError(f"a histogram of {histogram.bits} bits")
@@ -259,30 +248,28 @@ def _series_sizes(name: str, content: bytes) -> Iterable[int]:
 # that ioplan itself gives: these are of the kinds that stand here.
 
 Plain = str | int | float | bool | None
-Kinds = Mapping[str, TypeAdapter[Any]]
-TEXT, TEXT_OR_NONE = TypeAdapter(str), TypeAdapter(str | None)
-COUNT, COUNT_OR_NONE = TypeAdapter(NonNegativeInt), TypeAdapter(NonNegativeInt | None)
-LIST = TypeAdapter(list[Plain | dict[str, Plain]])
-TABLE = TypeAdapter(dict[str, Plain | dict[str, Plain]])
-TARGET: Kinds = {
-    **dict.fromkeys(("path", "kind"), TEXT),
-    **dict.fromkeys(("capacity_bytes", "block_bytes"), COUNT),
-    "identity": TABLE,
-}
-HOST: Kinds = {
-    **dict.fromkeys(("hostname", "kernel", "machine", "os", "cpu", "python"), TEXT),
-    **dict.fromkeys(("cpu_driver", "governor"), TEXT_OR_NONE),
-    **dict.fromkeys(("cpus", "memory_bytes"), COUNT_OR_NONE),
-    **dict.fromkeys(("warnings", "not_measured", "cpus_allowed"), LIST),
-    **dict.fromkeys(("target", "mitigations", "numa_nodes"), TABLE),
-}
-
-
-def _check_facts(facts: Mapping[str, Any], kinds: Kinds) -> None:
-    for name in facts.keys() & kinds.keys():
-        kinds[name].validate_python(facts[name], strict=True)
-
-
+Count = Annotated[int, Meta(ge=0)]
+Items = list[Plain | dict[str, Plain]]
+Table = dict[str, Plain | dict[str, Plain]]
+TEXTS = ("hostname", "kernel", "machine", "os", "cpu", "python")
+TargetFacts = defstruct(
+    "TargetFacts",
+    [
+        *((name, str, "") for name in ("path", "kind")),
+        *((name, Count, 0) for name in ("capacity_bytes", "block_bytes")),
+        ("identity", Table, {}),
+    ],
+)
+HostFacts = defstruct(
+    "HostFacts",
+    [
+        *((name, str, "") for name in TEXTS),
+        *((name, str | None, "") for name in ("cpu_driver", "governor")),
+        *((name, Count | None, 0) for name in ("cpus", "memory_bytes")),
+        *((name, Items, []) for name in ("warnings", "not_measured", "cpus_allowed")),
+        *((name, Table, {}) for name in ("target", "mitigations", "numa_nodes")),
+    ],
+)
 COUNTED = (
     *("seq", "run_s", "streams", "directions", "total"),
     *("cpu", "cpu_percent", "asked"),

@@ -1,4 +1,4 @@
-"""Histograms and series as compact bytes.
+"""Histograms, series and telemetry as compact bytes.
 
     byte 0       the version of this layout
     the rest     zlib of: header length (u32), header (JSON), columns
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from math import isnan
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.records.record import Interval, StoredHistogram
+from ioplan.records.record import Interval, RunDetail, StoredHistogram
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.workload import DIRECTIONS, Direction
 
@@ -31,15 +31,36 @@ MAX_BYTES = 1 << 30
 """Unpacked. A week of one-second intervals takes 77 MB; a bomb takes more."""
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
-Floats: TypeAlias = "npt.NDArray[np.float64]"
-ByDirection: TypeAlias = list[dict[Direction, int]]
 
 FLOATS = ("t_s", "length_s", "mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
 INTS = ("errors", "max_ns")
+PARTS = ("histograms", "series", "telemetry", "intervals")
 
 
 class CodecError(ValueError):
     """Bytes that are not of a layout known here."""
+
+
+def encode_detail(detail: RunDetail) -> dict[str, bytes]:
+    """The parts of a detail; telemetry and intervals only where there are any."""
+    telemetry = encode_telemetry(detail.telemetry) if detail.telemetry else b""
+    rare = {"telemetry": telemetry, "intervals": detail.intervals}
+    return {
+        "histograms": encode_histograms(detail.histograms),
+        "series": encode_series(detail.series),
+        **{name: packed for name, packed in rare.items() if packed},
+    }
+
+
+def decode_detail(parts: Mapping[str, bytes | None]) -> RunDetail:
+    """A detail of its parts. Raises CodecError."""
+    telemetry = parts.get("telemetry")
+    return RunDetail(
+        histograms=decode_histograms(parts["histograms"] or b""),
+        series=decode_series(parts["series"] or b""),
+        telemetry=decode_telemetry(telemetry) if telemetry else (),
+        intervals=parts.get("intervals") or b"",
+    )
 
 
 @contextmanager
@@ -63,7 +84,6 @@ def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
 
 @_damage_as_codec_error()
 def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
-    """What `encode_histograms` was given. Raises CodecError."""
     header, (steps, count) = _unpack(blob)
     flat = np.column_stack((steps.cumsum(), count)).ravel().tolist()
     edges = pairwise(accumulate((size for *_, size in header), initial=0))
@@ -87,7 +107,11 @@ def encode_series(series: Sequence[Interval]) -> bytes:
     columns += [_ints([getattr(p, name) for p in series]) for name in INTS]
     ios = _map_columns([point.ios for point in series])
     moved = _map_columns([point.bytes for point in series])
-    sizes = [_block_bytes(n, m) for n, m in zip(ios, moved, strict=True)]
+    # the size of an I/O in the first point; 0 when there was none
+    sizes = [
+        int(m[0] // n[0]) if len(n) and n[0] else 0
+        for n, m in zip(ios, moved, strict=True)
+    ]
     # bytes follow from I/Os, but for mixed sizes: what is left is mostly zeros
     rest = [m - n * size for n, m, size in zip(ios, moved, sizes, strict=True)]
     return _pack(sizes, [*columns, *ios, *rest])
@@ -95,17 +119,13 @@ def encode_series(series: Sequence[Interval]) -> bytes:
 
 @_damage_as_codec_error()
 def decode_series(blob: bytes) -> tuple[Interval, ...]:
-    """What `encode_series` was given. Raises CodecError."""
     sizes, rows = _unpack(blob)
     columns = iter(rows)
-    fields: dict[str, list[Any]] = {}
-    for name in FLOATS:
-        fields[name] = _absent(next(columns).view("<f8"))
-    for name in INTS:
-        fields[name] = next(columns).tolist()
+    fields: dict[str, list[Any]] = {name: _absent(next(columns)) for name in FLOATS}
+    fields |= {name: next(columns).tolist() for name in INTS}
     ios, rest = ([next(columns) for _ in sizes] for _ in range(2))
     moved = [m + n * size for n, m, size in zip(ios, rest, sizes, strict=True)]
-    fields["ios"], fields["bytes"] = _maps(ios), _maps(moved)
+    fields |= {"ios": _maps(ios), "bytes": _maps(moved)}
     points = zip(*fields.values(), strict=True)
     return tuple(Interval(**dict(zip(fields, p, strict=True))) for p in points)
 
@@ -122,9 +142,8 @@ def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
 
 @_damage_as_codec_error()
 def decode_telemetry(blob: bytes) -> tuple[TelemetryPoint, ...]:
-    """What `encode_telemetry` was given. Raises CodecError."""
     names, columns = _unpack(blob)
-    rows = zip(*(_absent(column.view("<f8")) for column in columns), strict=True)
+    rows = zip(*map(_absent, columns), strict=True)
     return tuple(TelemetryPoint(**dict(zip(names, r, strict=True))) for r in rows)
 
 
@@ -137,29 +156,23 @@ def _floats(numbers: Sequence[float | None]) -> Ints:
     return np.array(numbers, dtype="<f8").view("<i8")
 
 
-def _absent(numbers: Floats) -> list[float | None]:
-    return [None if isnan(n) else n for n in numbers.tolist()]
+def _absent(bits: Ints) -> list[float | None]:
+    """The numbers of these bits; NaN becomes None."""
+    return [None if isnan(n) else n for n in bits.view("<f8").tolist()]
 
 
-def _map_columns(maps: ByDirection) -> list[Ints]:
+def _map_columns(maps: Sequence[Mapping[Direction, int]]) -> list[Ints]:
     """Which directions are there (a bit each), then a column for each one."""
-    there = np.zeros(len(maps), dtype="<i8")
-    for bit, direction in enumerate(DIRECTIONS):
-        there |= _ints([direction in by for by in maps]) << bit
-    return [there, *(_ints([by.get(d, 0) for by in maps]) for d in DIRECTIONS)]
+    masks = [sum((d in by) << bit for bit, d in enumerate(DIRECTIONS)) for by in maps]
+    return [_ints(masks), *(_ints([by.get(d, 0) for by in maps]) for d in DIRECTIONS)]
 
 
-def _maps(columns: Sequence[Ints]) -> ByDirection:
-    there, *values = (column.tolist() for column in columns)
+def _maps(columns: Sequence[Ints]) -> list[dict[Direction, int]]:
+    masks, *values = (column.tolist() for column in columns)
     return [
         {d: row[bit] for bit, d in enumerate(DIRECTIONS) if mask >> bit & 1}
-        for mask, row in zip(there, zip(*values, strict=True), strict=True)
+        for mask, row in zip(masks, zip(*values, strict=True), strict=True)
     ]
-
-
-def _block_bytes(ios: Ints, moved: Ints) -> int:
-    """The size of an I/O in the first point; 0 when there was none."""
-    return int(moved[0] // ios[0]) if len(ios) and ios[0] else 0
 
 
 def _pack(header: Any, columns: Sequence[Ints]) -> bytes:
@@ -178,21 +191,13 @@ def _unpack(blob: bytes) -> tuple[Any, Ints]:
             f"the stored detail has layout {blob[0] if blob else 'none'}, and this "
             f"ioplan reads {VERSION}; read it with the ioplan that wrote it, or newer"
         )
-    return _unshuffled(_unpacked(blob[1:]))
-
-
-def _unpacked(packed: bytes) -> bytes:
     unpacker = zlib.decompressobj()
-    raw = unpacker.decompress(packed, MAX_BYTES)
+    raw = unpacker.decompress(blob[1:], MAX_BYTES)
     if not unpacker.eof:
         raise ValueError(f"it is cut off, or has more than {MAX_BYTES >> 20} MiB")
-    return raw
-
-
-def _unshuffled(raw: bytes) -> tuple[Any, Ints]:
     head_bytes, columns, rows = struct.unpack_from("<III", raw)
-    body = struct.calcsize("<III")
-    header = json.loads(raw[body : body + head_bytes])
-    shuffled = np.frombuffer(raw, dtype=np.uint8, offset=body + head_bytes)
+    end = struct.calcsize("<III") + head_bytes
+    header = json.loads(raw[end - head_bytes : end])
+    shuffled = np.frombuffer(raw, dtype=np.uint8, offset=end)
     table = shuffled.reshape(columns, 8, rows).transpose(0, 2, 1)
     return header, np.ascontiguousarray(table).view("<i8").reshape(columns, rows)

@@ -61,7 +61,6 @@ class Source(Closing):
         return None
 
     def close(self) -> None:
-        """Close the connections that are idle."""
         while self._idle:
             self._idle.pop().close()
 

@@ -148,7 +148,6 @@ class Database(Closing):
     """None where others look after the disk."""
 
     def __init__(self, source: Source) -> None:
-        """Prepare it, or close it."""
         self.where = source.where
         self._source = source
         try:
@@ -205,11 +204,9 @@ class Database(Closing):
         return cls(SqliteFile(path, immutable=True))
 
     def close(self) -> None:
-        """Close the connections."""
         self._source.close()
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A transaction that reads."""
         return self._source.transaction(writes=False)
 
     def writing(self) -> AbstractContextManager[Connection]:
@@ -217,7 +214,6 @@ class Database(Closing):
         return self._source.transaction(writes=True)
 
     def rows(self, query: str, **values: Any) -> list[Row]:
-        """The rows of a query in a transaction of its own."""
         with self.reading() as connection:
             return connection.rows(query, **values)
 
@@ -244,7 +240,6 @@ class Database(Closing):
 
 
 def _postgres(address: str) -> Source:
-    """What connects to a server is an extra, and loaded when needed."""
     try:
         from ioplan.results.store.postgres import PostgresDatabase  # noqa: PLC0415
 

@@ -64,8 +64,6 @@ class StoreError(ExplainedError):
 
 
 class StoreFullError(StoreError):
-    """The disk of the store is full."""
-
     kind = StoreFault.STORE_FULL
 
 

@@ -131,7 +131,6 @@ def _marks(
 
 
 def figure_rows(record: RunRecord) -> Iterator[Row]:
-    """The rows of a run."""
     parts: list[tuple[str, str, Parts]] = [("", "", record)]
     parts += [(name, "", target) for name, target in record.targets.items()]
     parts += [("", name, phase) for name, phase in record.phases.items()]

@@ -31,8 +31,7 @@ class SessionFilter(Struct, frozen=True):
 
     Texts are whole ones, without regard to case, and `*` stands for any part; `drive`
     is a serial number, a world-wide name, a name of the lab or a target. A session has
-    each `tag`, started at or after `since` (UTC, ISO 8601), and has `text` somewhere.
-    With a `limit` the first `offset` are left out.
+    each `tag`, and started at or after `since` (UTC, ISO 8601).
     """
 
     drive: str = ""
@@ -44,8 +43,6 @@ class SessionFilter(Struct, frozen=True):
     verdict: str = ""
     since: str = ""
     limit: int | None = None
-    offset: int = 0
-    text: str = ""
 
 
 ALL = SessionFilter()
@@ -112,10 +109,6 @@ PLACES = {
     "verdict": ("verdict",),
 }
 """The columns that each text of a filter may stand in."""
-SEARCHED = (
-    *("session", "plan", "plan_file", "target", "host", "person", "serial"),
-    *("model", "lab_name", "tags", "note"),
-)
 
 
 def overview_query(
@@ -130,8 +123,8 @@ def overview_query(
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     limit = ""
     if wanted.limit is not None:
-        values |= {"limit": wanted.limit, "offset": wanted.offset}
-        limit = "LIMIT :limit OFFSET :offset"
+        values["limit"] = wanted.limit
+        limit = "LIMIT :limit"
     query = f"""
         SELECT * FROM ({SESSIONS}) AS s {where}
         ORDER BY s.session DESC {limit}"""
@@ -150,9 +143,6 @@ def _conditions(wanted: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
     if wanted.since:
         values["since"] = wanted.since
         yield "s.started_at >= :since"
-    if wanted.text:
-        values["text"] = f"%{_pattern(wanted.text)}%"
-        yield _any_like(SEARCHED, "text")
 
 
 def _any_like(columns: Iterable[str], value: str) -> str:

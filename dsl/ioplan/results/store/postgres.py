@@ -93,8 +93,6 @@ class PostgresDatabase(Source):
 
 
 class PostgresConnection:
-    """A transaction; see `connection.Connection`."""
-
     for_update = " FOR UPDATE"
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:

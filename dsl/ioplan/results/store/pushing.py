@@ -65,11 +65,9 @@ class SessionExtent(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """How many it has."""
         return self.counts.get("run", 0)
 
     def covers(self, other: SessionExtent) -> bool:
-        """Whether nothing of the other one is missing in this."""
         return self[:-1] == other[:-1] and all(
             self.counts.get(table, 0) >= count for table, count in other.counts.items()
         )
@@ -181,7 +179,6 @@ def _check_same(there: Connection, session: Row, where: str) -> None:
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:
-    """Send the runs that are missing there, page by page."""
     with local.reading() as here, shared.reading() as there:
         ours, theirs = (
             {run[0]: run for run in connection.tuples(IDENTITIES, session=id)}

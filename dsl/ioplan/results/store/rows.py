@@ -38,7 +38,6 @@ def _digest(text: str) -> str:
 
 
 def session_row(session: Session) -> Row:
-    """A session's columns."""
     row: Row = session.model_dump(mode="json")
     del row["host"]
     row["request"] = json.dumps(row["request"])

@@ -171,7 +171,6 @@ def place_row(record: RunRecord) -> Row:
 
 
 def same_run(record: RunRecord, other: RunRecord) -> bool:
-    """Whether two records are of the same run, however it was judged."""
     first, second = (
         (run_row(run, ""), env_row(run.host), list(figure_rows(run)))
         for run in (record, other)

@@ -65,7 +65,6 @@ class SessionStore(Database):
     """Sessions by their ids. Every method may raise StoreError."""
 
     def __init__(self, source: Source) -> None:
-        """Make the tables when the database is empty."""
         super().__init__(source)
         self._envs: set[str] = set()
 
@@ -159,7 +158,6 @@ class SessionStore(Database):
     # ---- reading
 
     def sessions(self) -> list[Session]:
-        """All sessions, the newest first."""
         return list(map(session_of, self.rows(ALL_SESSIONS)))
 
     def overview(self, wanted: SessionFilter = ALL) -> list[SessionOverview]:
@@ -215,7 +213,6 @@ class SessionStore(Database):
         return [self.session(key).id]
 
     def _starting_with(self, key: str) -> list[tuple[str, str | None]]:
-        """Ids and their jobs, in order."""
         same = f"substr(id, 1, {len(key)}) = :key"
         query = f"SELECT id, job FROM session WHERE {same} ORDER BY id"
         return [(row["id"], row["job"]) for row in self.rows(query, key=key)]
@@ -231,7 +228,6 @@ class SessionStore(Database):
 
     @with_reserve
     def add_event(self, session_id: str, event: SessionEvent) -> None:
-        """Store what happened to a session."""
         self.add_events([(session_id, event)])
 
     @with_reserve
@@ -252,7 +248,6 @@ class SessionStore(Database):
         return [event_of(row) for row in self.rows(query, kind=kind)]
 
     def events(self, session_id: str) -> list[SessionEvent]:
-        """What happened to a session, in order."""
         query = """
             SELECT session, at, kind, text FROM event
             WHERE session = :session ORDER BY position"""

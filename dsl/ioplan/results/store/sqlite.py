@@ -134,8 +134,6 @@ def _copied(connection: sqlite3.Connection, path: Path) -> Path:
 
 
 class SqliteConnection:
-    """A transaction; see `connection.Connection`."""
-
     for_update = ""  # writers wait for each other anyway
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -35,9 +35,9 @@ from ioplan.results.store.sessions import SessionStore
 PAGE = 200
 PAGE_OF_SESSION = "run.session = :session AND run.seq > :after AND run.seq <= :to"
 DETAIL = """
-    SELECT blob.histograms, blob.series, telemetry.points
+    SELECT blob.histograms, blob.series, telemetry.points AS telemetry
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
-    ON telemetry.session = blob.session AND telemetry.seq = blob.seq
+      ON telemetry.session = blob.session AND telemetry.seq = blob.seq
     WHERE blob.session = :session AND blob.seq = :seq"""
 STATE = f"""
     SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
@@ -80,20 +80,16 @@ class Store(SessionStore):
         run = run_row(record, self._add_env(record.host))
         figures = list(figure_rows(record))
         key: Row = {"session": record.session, "seq": record.seq}
-        histograms = codec.encode_histograms(detail.histograms)
-        series = codec.encode_series(detail.series)
-        blob = key | {"histograms": histograms, "series": series}
+        parts = codec.encode_detail(detail)
         try:
             with self.writing() as connection:
                 insert(connection, "run", run)
                 insert(connection, "figure", *figures)
-                insert(connection, "run_blob", blob)
-                if detail.telemetry:
-                    points = {"points": codec.encode_telemetry(detail.telemetry)}
-                    insert(connection, "run_telemetry", key | points)
-                if detail.intervals:
-                    packed = {"packed": detail.intervals}
-                    insert(connection, "run_intervals", key | packed)
+                insert(connection, "run_blob", key | parts)
+                if points := parts.get("telemetry"):
+                    insert(connection, "run_telemetry", key | {"points": points})
+                if packed := parts.get("intervals"):
+                    insert(connection, "run_intervals", key | {"packed": packed})
                 _put_verdicts(connection, key, record.verdicts)
         except KeyViolation:
             self._expect_same(record)
@@ -153,7 +149,6 @@ class Store(SessionStore):
         return end
 
     def runs(self, fields: Fields, condition: str, **values: Any) -> list[RunRecord]:
-        """The runs of a condition on `run`, by session and number."""
         with self.reading() as connection:
             return read_runs(connection, fields, condition, **values)
 
@@ -175,13 +170,8 @@ class Store(SessionStore):
         rows = self.rows(DETAIL, session=session_id, seq=seq)
         if not rows:
             raise self._no_run(session_id, seq)
-        points = rows[0]["points"]
         try:
-            return RunDetail(
-                histograms=codec.decode_histograms(rows[0]["histograms"]),
-                series=codec.decode_series(rows[0]["series"]),
-                telemetry=codec.decode_telemetry(points) if points else (),
-            )
+            return codec.decode_detail(rows[0])
         except codec.CodecError as error:
             where = f"run {seq} of session {session_id} in {self.where}"
             raise StoreError(f"{where}: {error}", StoreFault.RECORD_DAMAGED) from error
@@ -194,7 +184,6 @@ class Store(SessionStore):
         )
 
     def count(self, session_id: str) -> int:
-        """How many runs a session has."""
         query = "SELECT count(*) FROM run WHERE session = :session"
         return int(scalar(self.rows(query, session=session_id)))
 
@@ -220,14 +209,12 @@ class Store(SessionStore):
 
     @with_reserve
     def save_state(self, state: KnownState) -> None:
-        """Store which state a target is in; durable when it returns."""
         row = state_row(state)
         with self.writing() as connection:
             connection.change("DELETE FROM target_state WHERE target = :target", row)
             insert(connection, "target_state", row)
 
     def state(self, target: str) -> KnownState | None:
-        """The state that a target was last known to be in."""
         rows = self.rows(STATE, target=target)
         return state_of(rows[0]) if rows else None
 

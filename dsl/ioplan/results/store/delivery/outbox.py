@@ -171,7 +171,6 @@ class Outbox:
             self.checked.unlink()
 
     def note_check(self) -> None:
-        """Somebody looks now."""
         with suppress(OSError):
             self.checked.touch()
 

@@ -204,7 +204,6 @@ def enter_missing(outbox: Outbox) -> None:
 
 
 def by_place(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """The entries of each shared store."""
     places: dict[str, list[Entry]] = {}
     for entry in entries:
         places.setdefault(entry.place, []).append(entry)
@@ -212,7 +211,6 @@ def by_place(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 
 def main(store: str, life_s: str, lock: str = "") -> None:
-    """The program."""
     os.nice(19)  # a drive's run on this host goes first
     outbox = Outbox(Path(store))
     if outbox.is_check_due():

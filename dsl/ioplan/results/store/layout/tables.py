@@ -173,7 +173,6 @@ def insert(connection: Connection, table: str, *rows: Row, end: str = "") -> Non
 
 
 def insert_missing(connection: Connection, table: str, *rows: Row) -> None:
-    """Add those rows whose key is not there yet."""
     insert(connection, table, *rows, end=" ON CONFLICT DO NOTHING")
 
 
@@ -209,7 +208,6 @@ def other_layout(where: str, layout: int | None) -> StoreError:
 
 
 def _layout(connection: Connection) -> int | None:
-    """Its number; None where the table is somebody else's."""
     rows = connection.rows("SELECT * FROM meta LIMIT 10")  # ours has one
     values = {row.get("name"): row.get("value") for row in rows}
     try:
@@ -219,7 +217,6 @@ def _layout(connection: Connection) -> int | None:
 
 
 def create_all(connection: Connection) -> None:
-    """Make all tables and views in an empty database."""
     for statement in (*TABLES.values(), *INDEXES.values(), *VIEWS.values()):
         connection.define(statement)
     insert(connection, META, {"name": "layout", "value": str(LAYOUT)})
