@@ -39,8 +39,8 @@ from ioplan.results.store import (
     CodecError,
     Store,
     StoreError,
-    decode_histograms,
-    decode_series,
+    decode_detail,
+    encode_detail,
     make_private,
 )
 from ioplan.runner import is_signed, signed
@@ -516,20 +516,23 @@ def test_a_trigger_in_a_store_calls_nothing(hostile, tmp_path):
         assert connection.rows("PRAGMA trusted_schema") == [{"trusted_schema": 0}]
 
 
+EMPTY = encode_detail(RunDetail())
+
+
 @given(st.binary(max_size=200), st.binary(max_size=60))
 def test_stored_bytes_are_only_ever_damaged(raw, body):
     packed = b"\x01" + zlib.compress(raw)
     for blob in (raw, packed, b"\x01" + body):
-        for decode in (decode_histograms, decode_series):
+        for part in ("histograms", "series", "telemetry"):
             with suppress(CodecError):
-                decode(blob)
+                decode_detail(EMPTY | {part: blob})
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr("ioplan.results.store.codec.MAX_BYTES", 1 << 20)
     bomb = b"\x01" + zlib.compress(bytes(64 << 20))
     with pytest.raises(CodecError, match="has more than 1 MiB"):
-        decode_series(bomb)
+        decode_detail(EMPTY | {"series": bomb})
 
 
 @pytest.mark.parametrize("lead", ["=", "+", "-", "@", "\t", "\r"])

@@ -21,9 +21,15 @@ from msgspec.structs import replace
 from packed import unpacked_in
 from sessions import session
 
-from ioplan.records import Resolved, RunRequest, SessionEvent, StoredHistogram
+from ioplan.records import (
+    Resolved,
+    RunDetail,
+    RunRequest,
+    SessionEvent,
+    StoredHistogram,
+)
 from ioplan.results import Bundled, BundleError, bundle_bytes, read_bundle
-from ioplan.results.store import encode_histograms
+from ioplan.results.store import encode_detail
 
 NOW = "2026-11-21T06:00:00Z"
 RESOLVED: dict[str, Any] = {
@@ -52,7 +58,7 @@ Reader = Callable[[bytes], tuple[Bundled, ...]]
 
 
 @pytest.fixture(scope="module")
-def taken(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def taken(tmp_path_factory) -> Reader:
     """Reads the sessions of a file of these bytes. Raises BundleError."""
     path = tmp_path_factory.mktemp("taken") / "x.ioplan-bundle"
 
@@ -63,7 +69,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return read
 
 
-def test_what_goes_in_comes_out(taken: Reader) -> None:
+def test_what_goes_in_comes_out(taken):
     """And other programs unpack it, or write the same."""
     assert taken(DATA) == CONTENT
     assert MEMBERS["1/plan.ioplan"].decode() == PLAN
@@ -78,9 +84,7 @@ def test_what_goes_in_comes_out(taken: Reader) -> None:
 
 @given(st.integers(0, len(DATA)), st.integers(0, len(DATA)), st.binary(max_size=40))
 @pytest.mark.promise("share.every_byte")
-def test_any_other_bytes_are_refused(
-    taken: Reader, start: int, end: int, put: bytes
-) -> None:
+def test_any_other_bytes_are_refused(taken, start, end, put):
     """One changed; cut out, put in, appended, prepended."""
     at = min(start, len(DATA) - 1)
     flipped = DATA[:at] + bytes([DATA[at] ^ (1 + end % 255)]) + DATA[at + 1 :]
@@ -142,7 +146,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.promise("share.every_byte")
-def test_what_is_not_as_ioplan_writes_it_is_refused(name: str, taken: Reader) -> None:
+def test_what_is_not_as_ioplan_writes_it_is_refused(name, taken):
     with pytest.raises(BundleError):
         taken(HOSTILE[name]())
 
@@ -158,9 +162,7 @@ def bomb(size: int) -> bytes:
     ("limit", "most"),
     [("MOST_BYTES", 1 << 20), ("MOST_MEMBER_BYTES", 1 << 20), ("MOST_MEMBERS", 20)],
 )
-def test_a_bomb_is_refused_unopened(
-    limit: str, most: int, taken: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_refused_unopened(limit, most, taken, monkeypatch):
     large = forged(DATA, {"report.html": bytes(2 << 20)})
     monkeypatch.setattr(f"ioplan.results.share.archive.{limit}", most)
     for refuses in (
@@ -171,9 +173,7 @@ def test_a_bomb_is_refused_unopened(
             refuses()
 
 
-def test_a_bomb_that_lies_about_its_size_is_refused(
-    taken: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_that_lies_about_its_size_is_refused(taken, monkeypatch):
     """And not unpacked, either."""
     monkeypatch.setattr("ioplan.results.share.archive.MOST_FILE_BYTES", 1 << 20)
     honest = forged(DATA, {"report.html": bytes(64 << 20)})
@@ -190,9 +190,7 @@ def test_a_bomb_that_lies_about_its_size_is_refused(
 
 
 @pytest.mark.parametrize("hidden", [b"something", None])
-def test_nothing_stands_behind_a_member(
-    hidden: bytes | None, taken: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_stands_behind_a_member(hidden, taken, monkeypatch):
     """Nor does its data go on without an end. Digests and sizes are right."""
 
     class Packer:
@@ -302,13 +300,11 @@ WRONG = {
 
 def histogram(bits: int, bins: tuple[int, ...]) -> bytes:
     one = StoredHistogram(stream="main", direction="read", bits=bits, bins=bins)
-    return encode_histograms((one,))
+    return encode_detail(RunDetail(histograms=(one,)))["histograms"]
 
 
 @pytest.mark.parametrize("made", WRONG.values(), ids=WRONG)
-def test_contents_that_cannot_be_are_refused(
-    made: Callable[[], bytes], taken: Reader
-) -> None:
+def test_contents_that_cannot_be_are_refused(made, taken):
     """The archive is in order: only what it says is not."""
     with pytest.raises(BundleError) as caught:
         taken(made())
@@ -318,9 +314,7 @@ def test_contents_that_cannot_be_are_refused(
 @pytest.mark.parametrize(
     ("limit", "size_of"), [("MOST_DETAILS_BYTES", sum), ("MOST_SERIES_BYTES", max)]
 )
-def test_bombs_are_refused_alone_and_together(
-    limit: str, size_of: Any, taken: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bombs_are_refused_alone_and_together(limit, size_of, taken, monkeypatch):
     """Each series is as large as one may be, and packed once more by the archive."""
     unpacked = (body for item in MEMBERS.items() for body in unpacked_in(*item))
     most = size_of(map(len, unpacked))
@@ -346,7 +340,7 @@ def test_bombs_are_refused_alone_and_together(
         {"format": "ioplan bundle 2"},
     ],
 )
-def test_a_manifest_cannot_say_who_signed(told: dict[str, Any], taken: Reader) -> None:
+def test_a_manifest_cannot_say_who_signed(told, taken):
     """Nor have another format; its digests are right otherwise."""
     with pytest.raises(BundleError, match=r"(?i)manifest") as caught:
         taken(forged(DATA, {}, told))
@@ -376,9 +370,7 @@ def mutated(value: Any, path: list[int], leaf: Any) -> Any:
     path=st.lists(st.integers(0, 50), min_size=1, max_size=6),
     leaf=LEAVES,
 )
-def test_a_made_up_value_is_refused_or_does_no_harm(
-    name: str, path: list[int], leaf: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_made_up_value_is_refused_or_does_no_harm(name, path, leaf, tmp_path_factory):
     """What is taken can be shown, checked and reported; nothing else is written."""
     lines = MEMBERS[name].decode()
     first, rest = (lines, "") if name == ONE else lines.split("\n", 1)
@@ -412,7 +404,7 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(
     )
 )
 @example([-(2**63), 2**63 - 1])
-def test_any_fact_of_a_backend_is_read(taken: Reader, value: Any) -> None:
+def test_any_fact_of_a_backend_is_read(taken, value):
     one, ((record, detail), *others) = CONTENT[0], CONTENT[0].runs
     backend = record.backend.model_copy(update={"facts": {"x": value}})
     record = record.model_copy(update={"backend": backend})
@@ -421,7 +413,7 @@ def test_any_fact_of_a_backend_is_read(taken: Reader, value: Any) -> None:
 
 
 # what is not shared
-def test_what_only_its_host_may_say_is_not_shared(taken: Reader) -> None:
+def test_what_only_its_host_may_say_is_not_shared(taken):
     """Nor believed, where somebody puts it in."""
     one = CONTENT[0]
     asked = RunRequest(overwrite=("x",), lab=Path("/l"), options=("program=/x",))
@@ -434,7 +426,7 @@ def test_what_only_its_host_may_say_is_not_shared(taken: Reader) -> None:
     assert found.session.resolved == one.session.resolved
 
 
-def test_the_gate_is_before_the_file(tmp_path: Path, store_path: Path) -> None:
+def test_the_gate_is_before_the_file(tmp_path, store_path):
     plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 10ms }')
     assert ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q").code == 0
     out = tmp_path / "x.ioplan-bundle"
@@ -473,9 +465,7 @@ def wrong_percentile() -> dict[str, Any]:
         ({}, {"streams": ()}),
     ],
 )
-def test_figures_against_the_counts_are_refused(
-    total: dict[str, Any], change: dict[str, Any], taken: Reader
-) -> None:
+def test_figures_against_the_counts_are_refused(total, change, taken):
     bundle = bundle_bytes((refigured(total, change),), b"")
     with pytest.raises(BundleError, match="the results are inconsistent"):
         taken(bundle)

@@ -109,9 +109,7 @@ def every_byte(path: Path) -> bytes:
 
 @pytest.mark.long
 @pytest.mark.promise("share.redacted", "share.redacted")
-def test_no_byte_has_a_name_but_a_pseudonym(
-    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_byte_has_a_name_but_a_pseudonym(store_path, tmp_path, monkeypatch):
     other = tmp_path / "other.db"
     first, second = put(store_path), put(other, "20261121-064512-aaaa")
     plain, hidden, again = (tmp_path / f"{name}.ioplan-bundle" for name in "pha")
@@ -139,7 +137,7 @@ def test_no_byte_has_a_name_but_a_pseudonym(
 
 
 @pytest.mark.long
-def test_figures_and_plan_are_as_they_were(store_path: Path, tmp_path: Path) -> None:
+def test_figures_and_plan_are_as_they_were(store_path, tmp_path):
     id, out = put(store_path), tmp_path / "x.ioplan-bundle"
     assert ioplan("bundle", id, "-o", out, "--redact").code == 0
     (one,) = read_bundle(out).sessions
@@ -178,7 +176,7 @@ user = "hunter5"
 """
 
 
-def test_of_the_lab_only_what_matters(store_path: Path, tmp_path: Path) -> None:
+def test_of_the_lab_only_what_matters(store_path, tmp_path):
     lab, out = tmp_path / "lab.toml", tmp_path / "x.ioplan-bundle"
     lab.write_text(LAB)
     options = {"engine": "libaio", "rpc_password": "hunter6"}
@@ -206,7 +204,7 @@ DRIVE = (Path(__file__).parents[2] / "examples/sim/client.toml").read_text()
 
 
 @pytest.fixture
-def made(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def made(tmp_path, store_path, monkeypatch) -> Path:
     """A bundle of a run whose plan, library, drive and store are gone since."""
     home = tmp_path / "theirs"
     (home / "lib").mkdir(parents=True)
@@ -224,7 +222,7 @@ def made(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return bundle
 
 
-def test_it_is_read_like_a_session(made: Path, store_path: Path) -> None:
+def test_it_is_read_like_a_session(made, store_path):
     id = read_bundle(made).sessions[0].session.id
     shown = ioplan("show", made)
     assert shown.code == 0 and "Depths" in shown.out
@@ -244,7 +242,7 @@ def test_it_is_read_like_a_session(made: Path, store_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("exit_codes.bundle")
-def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
+def test_it_is_repeated_and_compared_with(made, store_path):
     done = ioplan("run", made)
     assert done.code == 0, done.err
     assert done.out.endswith("\nreproduced\n")
@@ -264,9 +262,7 @@ def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
     assert "different: 0.0400 s in BASE, 0.0200 s in NEW" in changed.out
 
 
-def test_a_killed_unbundle_leaves_nothing(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_unbundle_leaves_nothing(made, monkeypatch):
     """The folder is there with all that belongs into it, or not at all."""
     child = os.fork()
     if child == 0:
@@ -286,7 +282,7 @@ def test_a_killed_unbundle_leaves_nothing(
 
 
 @pytest.mark.long
-def test_of_several_sessions_one_must_be_named(made: Path) -> None:
+def test_of_several_sessions_one_must_be_named(made):
     one, two = read_bundle(made).sessions[0].session.id, "two.ioplan-bundle"
     assert ioplan("unbundle", made).code == 0
     assert ioplan("run", made, "-q").code == 0
@@ -310,9 +306,7 @@ def test_of_several_sessions_one_must_be_named(made: Path) -> None:
         *(".envrc", "a/.git/config", "lab.toml", "ioplan.toml"),
     ],
 )
-def test_files_do_not_leave_their_folder_nor_set_anything(
-    name: str, made: Path
-) -> None:
+def test_files_do_not_leave_their_folder_nor_set_anything(name, made):
     members = members_in(made.read_bytes())
     changed = {
         member: members[member].replace(b"lib/w.ioplan", name.encode())
@@ -327,7 +321,7 @@ def test_files_do_not_leave_their_folder_nor_set_anything(
 
 # signed
 @pytest.fixture
-def keys(tmp_path: Path) -> tuple[Path, Path]:
+def keys(tmp_path) -> tuple[Path, Path]:
     """Two keys, and a list of signers that has only the first."""
     if not shutil.which("ssh-keygen"):
         pytest.skip("LEFT OUT: ssh-keygen is not installed")
@@ -341,7 +335,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.long
 @pytest.mark.promise("share.signature")
-def test_a_signature_is_of_this_bundle(made: Path, keys: tuple[Path, Path]) -> None:
+def test_a_signature_is_of_this_bundle(made, keys):
     """And of a signer; a key that signs e-mail must not sign bundles by that."""
     folder, signers = keys
 

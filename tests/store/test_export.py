@@ -33,7 +33,7 @@ NASTY = 'a,"b"\nc\rd; =1+1 é'
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path) -> Iterator[Store]:
     with Store.open(tmp_path / "results.db") as opened:
         other = run(2, cell={"qd": "8", "note": NASTY})
         put(opened, run(1), other, without_io(3, cell={"qd": "16"}))
@@ -69,7 +69,7 @@ def as_csv(row: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize("series", [False, True])
 @pytest.mark.promise("figures.export")
-def test_csv_and_parquet_have_the_same_rows(store: Store, series: bool) -> None:
+def test_csv_and_parquet_have_the_same_rows(store, series):
     found = from_csv(exported(store, "csv", series=series))
     typed = from_parquet(exported(store, "parquet", series=series))
     for row, want in zip(found, map(as_csv, typed), strict=True):
@@ -78,7 +78,7 @@ def test_csv_and_parquet_have_the_same_rows(store: Store, series: bool) -> None:
 
 
 @pytest.mark.promise("figures.export")
-def test_a_series_has_what_the_intervals_have(store: Store) -> None:
+def test_a_series_has_what_the_intervals_have(store):
     rows = from_parquet(exported(store, "parquet", series=True))
     points = [(n, point) for n in (1, 2, 3) for point in store.detail(ID, n).series]
     assert len(rows) == 6
@@ -95,7 +95,7 @@ def test_a_series_has_what_the_intervals_have(store: Store) -> None:
 
 
 @pytest.mark.parametrize("format", READ)
-def test_streams_add_up_to_the_runs(store: Store, format: str) -> None:
+def test_streams_add_up_to_the_runs(store, format):
     """Three intervals of two directions in each of two runs; the third has no counts."""
     rows = READ[format](exported(store, format, series=True, streams=True))
     places = [(int(row["seq"]), float(row["t_s"]), row["scope"]) for row in rows]
@@ -112,7 +112,7 @@ def test_streams_add_up_to_the_runs(store: Store, format: str) -> None:
                 assert p50 <= p99 <= int(row["max_ns"])
 
 
-def test_rows_agree_with_the_records(store: Store) -> None:
+def test_rows_agree_with_the_records(store):
     rows = from_parquet(exported(store, "parquet"))
     scopes = [*product((1, 2), ("total", "read", "write")), (3, "total")]
     assert [(r["seq"], r["scope"]) for r in rows] == scopes
@@ -129,7 +129,7 @@ def test_rows_agree_with_the_records(store: Store) -> None:
 
 
 @pytest.fixture
-def rounds(tmp_path: Path) -> Iterator[Store]:
+def rounds(tmp_path) -> Iterator[Store]:
     """Five rounds of two cells, and round 4 of one of them done once more."""
     values: list[float] = []
     turns = [*product(range(1, 6), ("4", "8")), (4, "8")]
@@ -148,7 +148,7 @@ def rounds(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("format", READ)
-def test_a_row_says_its_round_and_if_it_counts(rounds: Store, format: str) -> None:
+def test_a_row_says_its_round_and_if_it_counts(rounds, format):
     """The figures of the marked rows are those of the report."""
     found = READ[format](exported(rounds, format))
     rows = [row for row in found if row["scope"] == "total"]
@@ -179,7 +179,7 @@ def test_a_row_says_its_round_and_if_it_counts(rounds: Store, format: str) -> No
     assert windows == {"demo": {"first": 3, "last": 5, "steady": True, "own": {}}}
 
 
-def test_csv_has_lines_for_unix_and_quotes_what_needs_it(store: Store) -> None:
+def test_csv_has_lines_for_unix_and_quotes_what_needs_it(store):
     data = exported(store, "csv")
     assert b"\r\n" not in data
     assert from_csv(data)[3]["cell.note"] == NASTY
@@ -188,7 +188,7 @@ def test_csv_has_lines_for_unix_and_quotes_what_needs_it(store: Store) -> None:
     assert {"cell.qd", "cell.bs", "cell.note", "p99.999_supported"} <= set(header)
 
 
-def test_parquet_has_types(store: Store) -> None:
+def test_parquet_has_types(store):
     data = io.BytesIO(exported(store, "parquet"))
     schema = pyarrow.parquet.read_schema(data)
     kinds = {name: str(schema.field(name).type) for name in schema.names}
@@ -196,7 +196,7 @@ def test_parquet_has_types(store: Store) -> None:
     assert kinds["p99.9_supported"] == "bool" and kinds["cell.qd"] == "string"
 
 
-def test_json_is_one_document_and_jsonl_a_record_a_line(store: Store) -> None:
+def test_json_is_one_document_and_jsonl_a_record_a_line(store):
     document = json.loads(exported(store, "json", detail=True))
     assert document["session"]["id"] == ID
     for runs in (
@@ -212,7 +212,7 @@ def test_json_is_one_document_and_jsonl_a_record_a_line(store: Store) -> None:
 
 
 @pytest.mark.parametrize("series", [False, True])
-def test_an_empty_session_is_exported(tmp_path: Path, series: bool) -> None:
+def test_an_empty_session_is_exported(tmp_path, series):
     with Store.open(tmp_path / "empty.db") as store:
         put(store)
         for format in ("json", "jsonl", "csv", "parquet"):
@@ -231,16 +231,12 @@ def test_an_empty_session_is_exported(tmp_path: Path, series: bool) -> None:
         ("pkb", {"series": True}, "leave --series out"),
     ],
 )
-def test_what_no_format_has_is_refused(
-    store: Store, format: str, options: dict[str, bool], said: str
-) -> None:
+def test_what_no_format_has_is_refused(store, format, options, said):
     with pytest.raises(ExplainedError, match=said):
         exported(store, format, **options)
 
 
-def test_the_missing_extra_is_named(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_missing_extra_is_named(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ExplainedError, match=r"pip install 'ioplan\[parquet\]'"):
         exported(store, "parquet")
@@ -265,7 +261,7 @@ def phases_of(folder: Path, format: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("rough_sim")
-def test_a_phase_has_its_figures(tmp_path: Path, store_path: Path) -> None:
+def test_a_phase_has_its_figures(tmp_path, store_path):
     plan = plan_file(tmp_path, BURSTS)
     assert ioplan("run", plan, "--backend", "sim", "--create", "64MiB").code == 0
     told = json.loads(ioplan("export", "last", "--format", "json").out)
@@ -333,7 +329,7 @@ def judged(made: tuple[RunRecord, RunDetail]) -> list[Verdict]:
 
 
 @pytest.mark.parametrize("slow_s", [3, 6])
-def test_verdict_and_export_have_one_figure(slow_s: int, tmp_path: Path) -> None:
+def test_verdict_and_export_have_one_figure(slow_s, tmp_path):
     made = of_event(10 + slow_s)
     (row,) = exported_totals(tmp_path, made)
     recovered, lost = judged(made)
@@ -345,7 +341,7 @@ def test_verdict_and_export_have_one_figure(slow_s: int, tmp_path: Path) -> None
     assert recovered.outcome == ("held" if slow_s < 4 else "failed")
 
 
-def test_what_did_not_recover_has_no_figure(tmp_path: Path) -> None:
+def test_what_did_not_recover_has_no_figure(tmp_path):
     """It failed: the recovery took longer than was waited for."""
     never, without = of_event(30), of_event(10, seq=2)
     without = (without[0].model_copy(update={"events": ()}), without[1])
@@ -364,7 +360,7 @@ PLAN = """test "=Reads" {
 
 
 @pytest.fixture
-def records(tmp_path: Path, store_path: Path) -> list[dict[str, Any]]:
+def records(tmp_path, store_path) -> list[dict[str, Any]]:
     plan = plan_file(tmp_path, PLAN)
     assert ioplan("run", plan, "--backend", "sim", "--create", "16MiB").code == 0
     return json.loads(ioplan("export", "last", "--format", "json").out)["runs"]
@@ -391,7 +387,7 @@ def expected(runs: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
     return found
 
 
-def test_virtualclient_s_metrics(records: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_virtualclient_s_metrics(records, tmp_path):
     """Read as the programs that take its file do: by the names of the columns."""
     out = tmp_path / "metrics.csv"
     done = ioplan("export", "last", "--format", "virtualclient", "-o", out)
@@ -416,7 +412,7 @@ def test_virtualclient_s_metrics(records: list[dict[str, Any]], tmp_path: Path) 
     assert len({row["OperationId"] for row in rows}) == 2
 
 
-def test_pkb_s_samples(records: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_pkb_s_samples(records, tmp_path):
     out = tmp_path / "samples.json"
     assert ioplan("export", "last", "--format", "pkb", "-o", out).code == 0
     found = {}

@@ -46,7 +46,7 @@ def new_database(server: str, name: str) -> str:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     path = tmp_path / "lab.db"
     path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     Store.open(path).close()  # it has layout 5, and gets today's
@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shared(server: str, file: Path) -> str:
+def shared(server, file) -> str:
     """A database with what the file has."""
     import psycopg
 
@@ -80,7 +80,7 @@ VIEWS = {
 @needs_postgres
 @pytest.mark.long
 @pytest.mark.promise("store.views")
-def test_each_view_is_the_same_in_both(shared: str, file: Path) -> None:
+def test_each_view_is_the_same_in_both(shared, file):
     import psycopg
 
     words = {"tags": ("nightly", "lab2"), "note": "a new cable", "drive": DRIVE}
@@ -117,9 +117,7 @@ PLAN = """test "T" {
 
 
 @pytest.fixture
-def lab(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[str, Path]:
+def lab(server, tmp_path, monkeypatch) -> tuple[str, Path]:
     """A lab that names a database of its own, and this host's own store."""
     address = new_database(server, "lab")
     file, home = tmp_path / "lab.toml", tmp_path / "home"
@@ -134,9 +132,7 @@ def lab(
 
 @pytest.mark.long
 @needs_postgres
-def test_the_results_of_the_lab_are_read(
-    lab: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_results_of_the_lab_are_read(lab, tmp_path, monkeypatch):
     """Without being told."""
     (address, own), plan = lab, plan_file(tmp_path, PLAN)
     words = ("--create", "1GiB", "--quiet", "--target")
@@ -165,7 +161,7 @@ def test_the_results_of_the_lab_are_read(
 
 
 @needs_postgres
-def test_what_is_not_there_is_from_here(lab: tuple[str, Path], tmp_path: Path) -> None:
+def test_what_is_not_there_is_from_here(lab, tmp_path):
     """And a lab that cannot be reached is one clear error."""
     _, own = lab
     id = put(own, run(1))
@@ -188,7 +184,7 @@ OLD, NEW = "2020-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
 
 @pytest.mark.long
 @needs_postgres
-def test_retention_does_what_it_says(tmp_path: Path) -> None:
+def test_retention_does_what_it_says(tmp_path):
     """Of sessions without a lab, and of a lab's jobs as well."""
     ended = {OLD_ID: OLD, "20200101-000000-kept": OLD, "2999-new": NEW}
     with small_lab(tmp_path / "lab", workers=False) as lab, postgres() as alone:
@@ -233,7 +229,7 @@ def as_grafana_asks(query: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(server: str) -> Iterator[Any]:
+def filled(server) -> Iterator[Any]:
     """Two lanes of a job and a session by hand, with runs and verdicts."""
     import psycopg
 
@@ -263,7 +259,7 @@ FIRST_ROWS: dict[str, dict[str, Any]] = {
 
 
 @needs_postgres
-def test_panels_show_what_there_is(filled: Any) -> None:
+def test_panels_show_what_there_is(filled):
     """And choices are those that there are."""
     for title, target in targets("postgresql").items():
         found = filled.execute(as_grafana_asks(target["rawSql"]))
@@ -303,7 +299,7 @@ AT_WORK_ROWS = {
 
 
 @needs_postgres
-def test_prometheus_gets_what_runs_now(tmp_path: Path) -> None:
+def test_prometheus_gets_what_runs_now(tmp_path):
     import psycopg
     from psycopg.rows import dict_row
 
@@ -316,7 +312,7 @@ def test_prometheus_gets_what_runs_now(tmp_path: Path) -> None:
                 assert AT_WORK_ROWS[name].items() <= row.items(), name
 
 
-def test_live_panels_ask_for_metrics_that_are_exported() -> None:
+def test_live_panels_ask_for_metrics_that_are_exported():
     known = {
         f"{name}_{key}"
         for name, entry in EXPORTED.items()
@@ -328,7 +324,7 @@ def test_live_panels_ask_for_metrics_that_are_exported() -> None:
         assert asked and asked <= known, title
 
 
-def test_panels_do_not_overlap() -> None:
+def test_panels_do_not_overlap():
     taken: set[tuple[int, int]] = set()
     for one in PANELS:
         at = one["gridPos"]

@@ -34,7 +34,7 @@ Clock = Callable[[int], None]
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Clock:
+def clock(monkeypatch, tmp_path) -> Clock:
     """Stops the clock of ids, and sets it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
@@ -46,7 +46,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Clock:
 
 
 @pytest.fixture(params=["runs", "stands"])
-def ten(clock: Clock, request: pytest.FixtureRequest) -> list[str]:
+def ten(clock, request) -> list[str]:
     """Ids of ten that were started in one second, and in one instant."""
     if request.param == "stands":
         clock(INSTANT_NS)
@@ -60,9 +60,7 @@ def shuffled(ids: list[str]) -> list[str]:
     return random.Random(7).sample(ids, len(ids))
 
 
-def test_ids_tell_their_time_to_a_microsecond(
-    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ids_tell_their_time_to_a_microsecond(clock, tmp_path, monkeypatch):
     """Which alone decides where there is no place for what came last."""
     (tmp_path / "file").write_text("")
     at = datetime.fromtimestamp(INSTANT_NS // 10**9, UTC)
@@ -75,7 +73,7 @@ def test_ids_tell_their_time_to_a_microsecond(
         assert first[:-2] < new_session_id()[:-2], "not by what is drawn"
 
 
-def test_the_last_has_the_greatest_id(ten: list[str], tmp_path: Path) -> None:
+def test_the_last_has_the_greatest_id(ten, tmp_path):
     """Of sessions, and of jobs of this host."""
     path = tmp_path / "results.db"
     said: dict[str, Any] = {
@@ -100,7 +98,7 @@ def test_the_last_has_the_greatest_id(ten: list[str], tmp_path: Path) -> None:
     assert [json.loads(row)["job"] for row in listed.out.splitlines()] == ten[::-1]
 
 
-def test_of_a_bundle_the_last_began_last(ten: list[str], tmp_path: Path) -> None:
+def test_of_a_bundle_the_last_began_last(ten, tmp_path):
     sessions = [Bundled(session(id=id, status="ok"), (), ()) for id in shuffled(ten)]
     bundle = tmp_path / "x.ioplan-bundle"
     bundle.write_bytes(bundle_bytes(tuple(sessions), b"report"))
@@ -114,7 +112,7 @@ def test_of_a_bundle_the_last_began_last(ten: list[str], tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("store_path")
-def test_of_imports_the_last_is_what_fio_ended_last(tmp_path: Path) -> None:
+def test_of_imports_the_last_is_what_fio_ended_last(tmp_path):
     """Not what was imported last; fio tells milliseconds."""
     for at in shuffled([f"{ms:03}" for ms in range(0, 1000, 100)]):
         made = tmp_path / f"r{at}.json"
@@ -136,7 +134,7 @@ def fio_results(ended_ms: int) -> dict[str, object]:
     return head | times | {"jobs": jobs}
 
 
-def test_a_clock_that_is_set_back_changes_no_order(clock: Clock) -> None:
+def test_a_clock_that_is_set_back_changes_no_order(clock):
     """But one that was years ahead does not lead ids for ever."""
     ids = []
     for time_ns in (INSTANT_NS, INSTANT_NS - HOUR_NS, INSTANT_NS - HOUR_NS + 1000):
@@ -150,7 +148,7 @@ def test_a_clock_that_is_set_back_changes_no_order(clock: Clock) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_start_at_once_differ_and_have_an_order(clock: Clock) -> None:
+def test_processes_that_start_at_once_differ_and_have_an_order(clock):
     """What one process has got is before what any gets later, and none is got twice."""
     words = [sys.executable, "-c", MORE_IDS]
     before = new_session_id()
@@ -163,9 +161,7 @@ def test_processes_that_start_at_once_differ_and_have_an_order(clock: Clock) -> 
 
 
 @pytest.mark.parametrize("content", [b"", b"what", b"-1", b"9" * 24])
-def test_a_damaged_counter_is_none(
-    clock: Clock, content: bytes, tmp_path: Path
-) -> None:
+def test_a_damaged_counter_is_none(clock, content, tmp_path):
     clock(INSTANT_NS)
     new_session_id()
     (kept,) = (tmp_path / "state").rglob("last-id")
@@ -196,7 +192,7 @@ SESSIONS = (
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(tmp_path_factory) -> Iterator[Store]:
     path = tmp_path_factory.mktemp("overview") / "results.db"
     outcomes = (("held", "failed", "undecided"), ("held", "undecided"), ("held",))
     with Store.open(path) as opened:
@@ -209,7 +205,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def test_an_overview_says_what_the_session_and_its_records_say(store: Store) -> None:
+def test_an_overview_says_what_the_session_and_its_records_say(store):
     found = store.overview()
     for one, whole in zip(found, store.sessions(), strict=True):
         same = ("plan", "plan_file", "status", "started_at", "ended_at", "backend")
@@ -236,13 +232,13 @@ FILTERS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_filters(store: Store) -> None:
+def test_filters(store):
     for wanted, numbers in FILTERS:
         found = [one.id for one in store.overview(SessionFilter(**wanted))]
         assert found == [made(int(n)).id for n in numbers], wanted
 
 
-def test_it_is_one_query_for_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_one_query_for_all(store, monkeypatch):
     asked = []
     with store.reading() as connection:
         kind = type(connection)
@@ -257,7 +253,7 @@ def test_it_is_one_query_for_all(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert len(asked) == 1
 
 
-def test_tags_are_a_set_of_words() -> None:
+def test_tags_are_a_set_of_words():
     assert made(1, tags=("b", "a", "b")).tags == ("a", "b")
     for tag in ("", "two words", "a,b", 'a"b', "-x", "x" * 65):
         with pytest.raises(ValidationError, match="tags"):

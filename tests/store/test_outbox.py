@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,7 +39,7 @@ NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def three(tmp_path_factory) -> Path:
     """A store with three sessions of two runs."""
     path = tmp_path_factory.mktemp("three") / "a.db"
     with Store.open(path) as store:
@@ -50,7 +49,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def outbox(three: Path, tmp_path: Path) -> Outbox:
+def outbox(three, tmp_path) -> Outbox:
     """Of a copy of that store, all of whose sessions are to be sent to b.db."""
     found = Outbox(shutil.copy(three, tmp_path / "a.db"))
     for id in IDS:
@@ -74,14 +73,14 @@ def address(outbox: Outbox, sessions: list[str], place: str) -> None:
             outbox.add(one.session, place)
 
 
-def test_all_that_is_in_it_is_sent_once(outbox: Outbox) -> None:
+def test_all_that_is_in_it_is_sent_once(outbox):
     assert [one.session for one in outbox.due()] == IDS
     send_all(outbox.store, 0)
     assert there(outbox) == dict.fromkeys(IDS, 2)
     assert outbox.entries() == [] and outbox.report() == {}
 
 
-def test_a_session_that_goes_on_is_sent_when_it_has_ended(outbox: Outbox) -> None:
+def test_a_session_that_goes_on_is_sent_when_it_has_ended(outbox):
     with session_lock(outbox.store.parent / "sessions" / IDS[1]):
         send_all(outbox.store, 0)
         assert list(there(outbox)) == [IDS[0], IDS[2]]
@@ -90,7 +89,7 @@ def test_a_session_that_goes_on_is_sent_when_it_has_ended(outbox: Outbox) -> Non
     assert list(there(outbox)) == IDS
 
 
-def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None:
+def test_a_refused_session_is_told_and_holds_up_no_other(outbox):
     with Store.open(outbox.store.with_name("b.db")) as shared:
         other = {"id": IDS[0], "target": "another drive"}
         shared.begin(session(**other))
@@ -104,7 +103,7 @@ def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None
     assert [one.session for one in outbox.due()] == IDS[:1], "to another database it is"
 
 
-def test_a_session_that_is_dropped_is_not_sent(outbox: Outbox) -> None:
+def test_a_session_that_is_dropped_is_not_sent(outbox):
     for text in ("is no longer to be sent", "was not to be sent"):
         done = ioplan("push", IDS[1], "--drop", "--store", outbox.store)
         assert done.code == 0 and text in done.out
@@ -113,9 +112,7 @@ def test_a_session_that_is_dropped_is_not_sent(outbox: Outbox) -> None:
     assert list(there(outbox)) == [IDS[0], IDS[2]]
 
 
-def test_a_silent_server_is_tried_again(
-    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_server_is_tried_again(outbox, monkeypatch):
     address(outbox, IDS[:2], NOWHERE)
     waits: list[float] = []
 
@@ -132,7 +129,7 @@ def test_a_silent_server_is_tried_again(
     assert 0.5 < waits[0] < 1.5 < waits[1] < 2.5 and len(waits) == 2
 
 
-def test_what_is_entered_again_meanwhile_stays(outbox: Outbox) -> None:
+def test_what_is_entered_again_meanwhile_stays(outbox):
     """One process sends at a time; a session that was never begun leaves."""
     before = outbox.due()[0]
     outbox.add(before.session, before.place)
@@ -148,7 +145,7 @@ def test_what_is_entered_again_meanwhile_stays(outbox: Outbox) -> None:
 
 
 @pytest.mark.slow
-def test_one_sender_is_started_however_many_ask(outbox: Outbox) -> None:
+def test_one_sender_is_started_however_many_ask(outbox):
     """As when many drive jobs of a host end at once."""
     address(outbox, IDS, NOWHERE)
     with ThreadPoolExecutor(8) as many:
@@ -168,7 +165,7 @@ def words_of(process: Path) -> list[str]:
         return []
 
 
-def test_half_a_line_of_another_program_is_no_entry(outbox: Outbox) -> None:
+def test_half_a_line_of_another_program_is_no_entry(outbox):
     (outbox.folder / "x.json").write_text('{"place": ')
     (outbox.folder / "state").write_text("[]")
     assert [one.session for one in outbox.due()] == IDS
@@ -176,7 +173,7 @@ def test_half_a_line_of_another_program_is_no_entry(outbox: Outbox) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs another user")
-def test_nobody_else_says_where_results_are_sent(outbox: Outbox) -> None:
+def test_nobody_else_says_where_results_are_sent(outbox):
     outbox.folder.chmod(0o777)
     assert outbox.due() == []
     with pytest.raises(StoreError, match="cannot note in"):
@@ -188,9 +185,7 @@ LOSSES_THERE = (TABLES_OF_SESSIONS, (*TABLES_OF_SESSIONS, "session"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tables", LOSSES_THERE)
-def test_a_restored_backup_is_noticed_and_filled(
-    outbox: Outbox, tables: tuple[str, ...]
-) -> None:
+def test_a_restored_backup_is_noticed_and_filled(outbox, tables):
     """As after restoring an older backup: all is gone, or what these tables had."""
     place = str(outbox.store.with_name("b.db"))
     send_all(outbox.store, 0)
@@ -217,14 +212,14 @@ def stored_now(outbox: Outbox, place: str) -> set[int]:
     return {one.stored for one in delivered_now(outbox.store, IDS, place).values()}
 
 
-def test_of_what_is_away_nothing_is_sure(outbox: Outbox) -> None:
+def test_of_what_is_away_nothing_is_sure(outbox):
     for one in delivered_now(outbox.store, IDS, NOWHERE).values():
         assert (one.stored, one.error) == (0, "Connection refused")
     assert without_password(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"
 
 
 @pytest.mark.slow
-def test_what_was_dropped_or_moved_away_does_not_come_back(outbox: Outbox) -> None:
+def test_what_was_dropped_or_moved_away_does_not_come_back(outbox):
     outbox.drop(frozenset(IDS))
     send_all(outbox.store, 0)
     assert outbox.delivered() == [] and not outbox.is_check_due()
@@ -258,9 +253,7 @@ LOSSES = [remove, Path.unlink, replace_it, restore_a_copy]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_all_of_it_is_written_anew(
-    tmp_path: Path, lose: Callable[[Path], None]
-) -> None:
+def test_all_of_it_is_written_anew(tmp_path, lose):
     path, id = tmp_path / "results.db", record(1).session
     with Store.open(path) as store:
         put(store, record(1))
@@ -280,7 +273,7 @@ def rescued_in(text: str) -> Path:
     return Path(found[0])
 
 
-def test_a_file_that_was_emptied_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_was_emptied_is_noticed(tmp_path):
     path = tmp_path / "results.db"
     with Store.open(path) as store:
         store.begin(session())
@@ -291,7 +284,7 @@ def test_a_file_that_was_emptied_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_session_ends_with_3_and_says_where_they_are(tmp_path: Path) -> None:
+def test_a_session_ends_with_3_and_says_where_they_are(tmp_path):
     path, scratch = tmp_path / "results.db", tmp_path / "scratch"
     words = ("--store", path, "--target", scratch, "--create", "8MiB")
     with started(plan_file(tmp_path, RUNS), *words) as run:

@@ -43,7 +43,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def database(server: Server, request: pytest.FixtureRequest) -> str:
+def database(server, request) -> str:
     """An empty database of the test's own."""
     import psycopg
 
@@ -82,7 +82,7 @@ def tables_walked(file: Path, statement: str) -> list[str]:
 
 
 @pytest.fixture
-def both(tmp_path: Path, database: str) -> Iterator[tuple[Store, Store]]:
+def both(tmp_path, database) -> Iterator[tuple[Store, Store]]:
     """A store with a session of three runs, and an empty one that a lab shares."""
     with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
         yield local, shared
@@ -91,7 +91,7 @@ def both(tmp_path: Path, database: str) -> Iterator[tuple[Store, Store]]:
 @pytest.mark.long
 @needs_postgres
 @pytest.mark.promise("labs.push")
-def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
+def test_what_is_pushed_is_what_was_there(tmp_path, database):
     with filled(tmp_path / "a.db", 60) as local, Store.at(database) as shared:
         local.add_event(session().id, SessionEvent(at=NOW, kind="state", text="a \0 b"))
         assert [one.runs for one in push(local, shared)] == [60]
@@ -103,9 +103,7 @@ def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None
 
 @needs_postgres
 @pytest.mark.long
-def test_a_session_is_complete_with_its_runs(
-    both: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_is_complete_with_its_runs(both, monkeypatch):
     """Not before, as where the database's disk is full once the session's row is there."""
     local, shared = both
     local.finish(session().id, "ok", NOW)
@@ -125,9 +123,7 @@ def test_a_session_is_complete_with_its_runs(
 
 
 @needs_postgres
-def test_what_comes_later_is_sent_later(
-    both: tuple[Store, Store], tmp_path: Path
-) -> None:
+def test_what_comes_later_is_sent_later(both, tmp_path):
     """But not to another session of that id; a history is the same in both."""
     local, shared = both
     id, runs = session().id, ["run-1", "run-2"]
@@ -152,9 +148,7 @@ def test_what_comes_later_is_sent_later(
     assert [len(one.points) for one in found.series] == [2, 2]
 
 
-def test_pushing_looks_at_one_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pushing_looks_at_one_only(tmp_path, monkeypatch):
     """No statement on either side walks through a table, however many rows it has."""
     ids = [f"20261121-05000{number}-aaaa" for number in range(3)]
     for id in ids:
@@ -188,7 +182,7 @@ def test_pushing_looks_at_one_only(
         ("meta AS SELECT 'layout' AS name, '9' AS value", "has layout 9"),
     ],
 )
-def test_a_foreign_database_gets_no_tables(database: str, made: str, said: str) -> None:
+def test_a_foreign_database_gets_no_tables(database, made, said):
     import psycopg
 
     tables = "SELECT table_name FROM information_schema.tables"
@@ -202,7 +196,7 @@ def test_a_foreign_database_gets_no_tables(database: str, made: str, said: str) 
 
 
 @needs_postgres
-def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
+def test_many_hosts_push_at_once(tmp_path, database):
     """Into an empty database, and one of the sessions twice."""
     first, second = "20261121-050000-aaaa", "20261121-050001-bbbb"
 
@@ -231,7 +225,7 @@ with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
 @pytest.mark.long
 @needs_postgres
 @pytest.mark.promise("labs.push")
-def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
+def test_a_push_that_is_killed_goes_on(tmp_path, database):
     """Killed twice, each time as soon as some of its runs have arrived."""
     path, id = tmp_path / "a.db", session().id
     with filled(path, MANY) as local, Store.at(database) as shared:
@@ -249,7 +243,7 @@ def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
         assert contents(shared) == contents(local)
 
 
-def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
+def test_tags_join_those_that_are_there(tmp_path):
     """People tag a session here and there; its drive goes with it."""
     drive = Drive(serial="S4EV", firmware="1.0")
     words = {"tags": ("here",), "note": "first", "person": "ada", "job": "J"}
@@ -268,9 +262,7 @@ def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @needs_postgres
-def test_a_killed_server_gets_the_rest(
-    tmp_path: Path, database: str, server: Server
-) -> None:
+def test_a_killed_server_gets_the_rest(tmp_path, database, server):
     """And no row of what it had committed is sent again."""
     id, path = session().id, tmp_path / "a.db"
     outbox = Outbox(path)
@@ -301,9 +293,7 @@ def lab_file(folder: Path, database: str, more: str = "") -> Path:
 
 @pytest.mark.long
 @needs_postgres
-def test_each_drive_job_is_shared(
-    tmp_path: Path, database: str, store_path: Path
-) -> None:
+def test_each_drive_job_is_shared(tmp_path, database, store_path):
     targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "ab")
     away = database.replace("host=", "host=/nowhere")
     more = f'delivery_s = 0\n{targets}[groups]\nall = ["*"]\n'
@@ -331,9 +321,7 @@ def test_each_drive_job_is_shared(
 @needs_postgres
 @pytest.mark.long
 @pytest.mark.promise("exit_codes.undelivered")
-def test_a_run_needs_no_database(
-    tmp_path: Path, database: str, store_path: Path
-) -> None:
+def test_a_run_needs_no_database(tmp_path, database, store_path):
     away = database.replace("host=", "host=/nowhere")
     lab = lab_file(tmp_path, away, "delivery_s = 0\n")
     plan = plan_file(tmp_path, PLAN)
@@ -347,9 +335,7 @@ def test_a_run_needs_no_database(
 
 @pytest.mark.slow
 @needs_postgres
-def test_the_next_command_sends(
-    tmp_path: Path, database: str, store_path: Path
-) -> None:
+def test_the_next_command_sends(tmp_path, database, store_path):
     filled(store_path, 3).close()
     Outbox(store_path).add(session().id, database)
     assert ioplan("ls").code == 0
@@ -359,9 +345,7 @@ def test_the_next_command_sends(
         assert shared.count(session().id) == 3
 
 
-def test_where_results_go_must_be_right(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_results_go_must_be_right(tmp_path, store_path, monkeypatch):
     """A run is not kept across a network, and a server needs a library."""
     plan = plan_file(tmp_path, PLAN)
     done = ioplan("run", plan, "--backend", "sim", "--store", "postgresql://db/x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import platform
@@ -29,28 +30,30 @@ from refused import refused
 from sessions import put, session
 
 from ioplan import CommandFault, Session, StoreFault
-from ioplan.core.state_folder import state_folder
-from ioplan.records import Interval, RunDetail, StoredHistogram, Verdict
+from ioplan.records import (
+    Interval,
+    RunDetail,
+    StoredHistogram,
+    Verdict,
+    new_session_id,
+)
 from ioplan.results.store import (
     CodecError,
     SessionFilter,
     Store,
     StoreError,
-    decode_histograms,
-    decode_series,
+    decode_detail,
     default_path,
-    encode_histograms,
+    encode_detail,
     make_private,
     session_lock,
 )
-from ioplan.results.store.codec import encode_series
-from ioplan.results.store.database import RESERVE_BYTES
-from ioplan.results.store.session_folder import session_folder
 from ioplan.workload import DIRECTIONS
 from targets import MIB, fill_up, loop_device, needs_root, tell, tmpfs
 
 ID = session().id
 MADE = measurement(1)
+RESERVE_BYTES = 8 << 20
 NOW = "2026-11-21T06:00:00Z"
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
 FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 0.5})
@@ -76,42 +79,43 @@ interval = st.builds(
 
 @settings(max_examples=25)
 @given(st.lists(histogram, max_size=4), st.lists(interval, max_size=20))
-def test_details_survive_the_codec(
-    histograms: list[StoredHistogram], series: list[Interval]
-) -> None:
-    assert decode_histograms(encode_histograms(tuple(histograms))) == tuple(histograms)
-    assert decode_series(encode_series(tuple(series))) == tuple(series)
+def test_details_survive_the_codec(histograms, series):
+    detail = RunDetail(histograms=tuple(histograms), series=tuple(series))
+    assert decode_detail(encode_detail(detail)) == detail
     draw = random.Random(1)
     bins = tuple(n for i in range(2000) for n in (700 + i, draw.randrange(5000)))
     wide = StoredHistogram(stream="main", direction="read", bits=7, bins=bins)
-    assert len(encode_histograms((wide,))) < 4600  # a few kilobytes for 2000 bins
+    packed = encode_detail(RunDetail(histograms=(wide,)))
+    assert len(packed["histograms"]) < 4600  # a few kilobytes for 2000 bins
 
 
 @settings(max_examples=25)
 @given(st.binary(max_size=60), st.integers(0, 200))
-def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
-    sound = encode_series(run(1)[1].series)
-    for damaged in (noise, b"\x01" + noise, sound[: min(cut, len(sound) - 1)]):
+def test_damaged_bytes_are_a_codec_error(noise, cut):
+    sound = encode_detail(run(1)[1])
+    series = sound["series"]
+    for damaged in (noise, b"\x01" + noise, series[: min(cut, len(series) - 1)]):
         with pytest.raises(CodecError):
-            decode_series(damaged)
+            decode_detail(sound | {"series": damaged})
+    newer = b"\x09" + sound["histograms"][1:]
     with pytest.raises(CodecError, match="layout 9, and this ioplan reads 1"):
-        decode_histograms(b"\x09" + encode_histograms(())[1:])
+        decode_detail(sound | {"histograms": newer})
 
 
 # ---- store
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path) -> Path:
     return tmp_path / "data" / "results.db"
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(path) -> Iterator[Store]:
     with Store.open(path, busy_s=0.3) as opened:
         opened.begin(session())
         yield opened
 
 
-def test_what_is_added_comes_back(store: Store, path: Path) -> None:
+def test_what_is_added_comes_back(store, path):
     """In pages of 200; each run has its own host, which is kept once. Adding again changes
     nothing, and another run under the same number is refused."""
     other = {"host": {"name": "host-b"}}
@@ -134,7 +138,7 @@ def test_what_is_added_comes_back(store: Store, path: Path) -> None:
     assert "host-a" not in rows(path, "select extras from run where seq = 1")[0][0]
 
 
-def test_verdicts_are_joined_in_and_appended(store: Store) -> None:
+def test_verdicts_are_joined_in_and_appended(store):
     """One for each expectation: what is judged again, after a resume, is replaced."""
     other = FAILED.model_copy(update={"expectation": "mean < 1ms"})
     store.add(record(1, verdicts=(HELD,)), RunDetail())
@@ -152,7 +156,7 @@ def test_verdicts_are_joined_in_and_appended(store: Store) -> None:
         store.add_verdicts(ID, 7, [HELD])
 
 
-def test_a_session_is_finished_resumed_and_copied(store: Store) -> None:
+def test_a_session_is_finished_resumed_and_copied(store):
     store.finish(ID, "interrupted", NOW)
     assert store.session(ID).status == "interrupted"
     store.begin(session())
@@ -163,7 +167,7 @@ def test_a_session_is_finished_resumed_and_copied(store: Store) -> None:
         store.begin(session(plan_text="test other"))
 
 
-def test_words_that_are_given_at_once_are_all_kept(store: Store, path: Path) -> None:
+def test_words_that_are_given_at_once_are_all_kept(store, path):
     def give(word: str) -> None:
         with Store.open(path, busy_s=20) as own:
             own.session(ID)  # as `ioplan tag` does, for what it says
@@ -177,7 +181,7 @@ def test_words_that_are_given_at_once_are_all_kept(store: Store, path: Path) -> 
     assert store.session(ID) == after
 
 
-def test_sessions_are_found_by_last_id_and_prefix(store: Store, path: Path) -> None:
+def test_sessions_are_found_by_last_id_and_prefix(store, path):
     for day in ("20261122-000000-aaaa", "20261122-000000-abbb"):
         store.begin(session(day, started_at="2026-11-22T00:00:00Z"))
     for key, id in (
@@ -199,7 +203,7 @@ def test_sessions_are_found_by_last_id_and_prefix(store: Store, path: Path) -> N
         empty.session("last")
 
 
-def test_unknown_sessions_and_runs(store: Store) -> None:
+def test_unknown_sessions_and_runs(store):
     unknown = record(1, session="none"), RunDetail()
     for asks, said in (
         (lambda: store.add(*unknown), "has no session 'none'"),
@@ -217,7 +221,7 @@ def test_unknown_sessions_and_runs(store: Store) -> None:
             asks()
 
 
-def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_path(monkeypatch):
     """Which is in no home that nobody has."""
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     monkeypatch.delenv("IOPLAN_STORE", raising=False)
@@ -227,26 +231,25 @@ def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IOPLAN_STORE", "~/own.db")
     assert default_path() == Path.home() / "own.db"
     monkeypatch.delenv("IOPLAN_STORE")
-    for name, asks in (
-        *((one, default_path) for one in ("IOPLAN_STORE", "XDG_DATA_HOME")),
-        ("XDG_STATE_HOME", state_folder),
-    ):
+    for name in ("IOPLAN_STORE", "XDG_DATA_HOME"):
         with monkeypatch.context() as patched:
             patched.setenv(name, "~nobody-is-called-so/x")
             said = "'~nobody-is-called-so/x' begins with the home"
             with refused(CommandFault.USAGE, said):
-                asks()
+                default_path()
+    monkeypatch.setenv("XDG_STATE_HOME", "~nobody-is-called-so/x")
+    assert new_session_id()  # by the time alone
 
 
 @pytest.mark.durable
-def test_every_connection_is_durable_and_checks_keys(store: Store) -> None:
+def test_every_connection_is_durable_and_checks_keys(store):
     expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
     with store.reading() as one, store.reading() as two:
         for connection, (name, value) in product((one, two), expected.items()):
             assert connection.rows(f"PRAGMA {name}") == [{name: value}]
 
 
-def test_threads_share_a_store(path: Path) -> None:
+def test_threads_share_a_store(path):
     def add(seq: int) -> None:
         shared.add(*run(seq, MADE))
         shared.add_verdicts(ID, seq, [HELD])
@@ -263,9 +266,7 @@ def test_threads_share_a_store(path: Path) -> None:
 
 @pytest.mark.parametrize("other", [0, 7])
 @pytest.mark.promise("store.layout")
-def test_records_of_another_schema_are_refused(
-    store: Store, path: Path, other: int
-) -> None:
+def test_records_of_another_schema_are_refused(store, path, other):
     store.add(*run(1))
     version = f"replace(extras, '_version\":1', '_version\":{other}')"
     change(path, f"update run set extras = {version}")
@@ -290,9 +291,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize(("statements", "said"), FOREIGN)
-def test_what_is_refused_is_left_as_it_was(
-    tmp_path: Path, statements: list[str], said: str
-) -> None:
+def test_what_is_refused_is_left_as_it_was(tmp_path, statements, said):
     """No tables, no WAL, not one byte."""
     path = tmp_path / "other.db"
     if not statements:
@@ -317,9 +316,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("values", "said"), DAMAGED)
-def test_a_damaged_session_is_refused(
-    store: Store, path: Path, values: str, said: str
-) -> None:
+def test_a_damaged_session_is_refused(store, path, values, said):
     """SQLite keeps in any column what it is given, and a list would be made of it."""
     change(path, f"update session set {values}")
     for reads in (store.overview, store.sessions, lambda: store.session(ID)):
@@ -327,7 +324,7 @@ def test_a_damaged_session_is_refused(
             reads()
 
 
-def test_reading_leaves_the_mode_and_writing_sets_it(store: Store, path: Path) -> None:
+def test_reading_leaves_the_mode_and_writing_sets_it(store, path):
     """Also while somebody else reads, which is waited for."""
     store.close()
     change(path, "pragma journal_mode = delete")
@@ -357,7 +354,7 @@ def ordinary_user() -> Iterator[None]:
 
 
 @pytest.fixture
-def locked_file(path: Path) -> Iterator[Path]:
+def locked_file(path) -> Iterator[Path]:
     """In a folder that every user may enter, which pytest's own is not."""
     put(path)
     with tempfile.TemporaryDirectory() as name:
@@ -369,7 +366,7 @@ def locked_file(path: Path) -> Iterator[Path]:
         folder.chmod(0o755)
 
 
-def test_what_is_read_only_can_be_read(locked_file: Path, ordinary_user: None) -> None:
+def test_what_is_read_only_can_be_read(locked_file, ordinary_user):
     other = session("20261123-other")
     with pytest.raises(StoreError, match="is read-only"):
         Store.open(locked_file).begin(other)
@@ -381,7 +378,23 @@ def test_what_is_read_only_can_be_read(locked_file: Path, ordinary_user: None) -
 
 
 @pytest.fixture
-def copied_log(locked_file: Path) -> Path:
+def oldest_file(locked_file) -> Path:
+    """A store of the oldest layout that is upgraded."""
+    locked_file.chmod(0o644)
+    locked_file.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
+    locked_file.chmod(0o444)
+    return locked_file
+
+
+def test_who_may_not_write_does_not_upgrade_it(oldest_file, ordinary_user):
+    before = oldest_file.read_bytes()
+    with pytest.raises(StoreError, match=r"layout 5, .*open it once where it may be"):
+        Store.to_read(oldest_file)
+    assert oldest_file.read_bytes() == before
+
+
+@pytest.fixture
+def copied_log(locked_file) -> Path:
     """A store whose log holds what came last."""
     locked_file.parent.chmod(0o755)
     locked_file.with_name("results.db-wal").write_bytes(b"x" * 4096)
@@ -389,13 +402,13 @@ def copied_log(locked_file: Path) -> Path:
     return locked_file
 
 
-def test_half_a_store_is_not_read(copied_log: Path, ordinary_user: None) -> None:
+def test_half_a_store_is_not_read(copied_log, ordinary_user):
     with pytest.raises(StoreError, match=r"see that .* you may write|is read-only"):
         Store.to_read(copied_log)
 
 
 @needs_root
-def test_readers_work_on_a_read_only_mount(tmp_path: Path) -> None:
+def test_readers_work_on_a_read_only_mount(tmp_path):
     place, page = tmp_path / "50% #1?", tmp_path / "r.html"
     with tmpfs(place):
         with Store.open(place / "results.db") as store:
@@ -411,7 +424,7 @@ def test_readers_work_on_a_read_only_mount(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [100, RESERVE_BYTES, RESERVE_BYTES + 100])
-def test_a_file_of_somebodys_is_no_reserve(path: Path, size: int) -> None:
+def test_a_file_of_somebodys_is_no_reserve(path, size):
     """It would be removed when the disk is full."""
     theirs = path.with_name(f"{path.name}-reserve")
     theirs.parent.mkdir()
@@ -429,7 +442,7 @@ def test_a_file_of_somebodys_is_no_reserve(path: Path, size: int) -> None:
         assert store.reserve and store.reserve.release() and not theirs.exists()
 
 
-def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_or_is_one(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"cannot be made: .*set IOPLAN_STORE"):
         Store.open(tmp_path / "file" / "results.db")
@@ -438,7 +451,7 @@ def test_a_folder_that_cannot_be_made_or_is_one(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_disk_is_no_store(tmp_path: Path) -> None:
+def test_a_disk_is_no_store(tmp_path):
     """SQLite would take it for an empty file, as its size in the inode is 0."""
     image = tmp_path / "image"
     image.write_bytes(bytes(MIB))
@@ -460,7 +473,7 @@ def test_a_disk_is_no_store(tmp_path: Path) -> None:
         ("query_only = ON", "is read-only"),
     ],
 )
-def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -> None:
+def test_a_full_disk_and_a_read_only_store(path, pragma, text):
     with Store.open(path) as store:
         store.begin(session())
         with store.reading() as connection:  # the one that is used again
@@ -474,7 +487,7 @@ def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -
 @needs_root
 @pytest.mark.machine
 @pytest.mark.slow
-def test_a_full_disk_can_be_read(tmp_path: Path) -> None:
+def test_a_full_disk_can_be_read(tmp_path):
     """SQLite has no room for what its processes share, which one reader needs not."""
     with tmpfs(tmp_path, "16m"):
         path = tmp_path / "store"
@@ -488,7 +501,7 @@ def test_a_full_disk_can_be_read(tmp_path: Path) -> None:
             Store.open(path)
 
 
-def test_a_locked_store(store: Store, path: Path) -> None:
+def test_a_locked_store(store, path):
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is locked by another process"):
@@ -498,7 +511,7 @@ def test_a_locked_store(store: Store, path: Path) -> None:
         assert store.add(*run(1))
 
 
-def test_a_damaged_store(path: Path) -> None:
+def test_a_damaged_store(path):
     put(path, *(run(seq, MADE) for seq in range(1, 20)))
     damaged = shutil.copy(path, path.with_name("damaged.db"))
     with damaged.open("r+b") as file:
@@ -536,7 +549,7 @@ def writer(path: Path, first: int, last: int) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
+def test_kill_9_loses_nothing_that_was_added(path):
     """Each kill may fall between a run's commit and the print of its number."""
     chance, stored, printed = random.Random(5), 0, set[int]()
     for kills in range(1, 6):
@@ -557,7 +570,7 @@ def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_two_processes_write_to_one_session(path: Path) -> None:
+def test_two_processes_write_to_one_session(path):
     children = [writer(path, 1, 60), writer(path, 30, 90)]
     for child in children:
         assert child.communicate(timeout=30) and not child.returncode
@@ -576,12 +589,10 @@ def change(path: Path, statement: str) -> None:
 
 
 @pytest.mark.parametrize("is_at_work", [True, False])
-def test_every_reader_tells_of_a_session_left_behind(
-    path: Path, is_at_work: bool
-) -> None:
+def test_every_reader_tells_of_a_session_left_behind(path, is_at_work):
     """Its process holds the lock of its folder for as long as it lives."""
     put(path, host_name=platform.node())
-    make_private(folder := session_folder(path, ID))
+    make_private(folder := path.parent / "sessions" / ID)
     with session_lock(folder) if is_at_work else nullcontext():
         status = "running" if is_at_work else "interrupted"
         exported = ioplan("export", "last", "--format", "json", "--store", path).out

@@ -151,8 +151,10 @@ def sessions_of(contents: Mapping[str, bytes]) -> tuple[Bundled, ...]:
     return sessions
 
 
-INVALID = (ValueError, TypeError, KeyError, AttributeError, MsgspecError, StoreError)
-INVALID += (zlib.error,)
+INVALID = (
+    *(ValueError, TypeError, KeyError, AttributeError),
+    *(MsgspecError, StoreError, zlib.error),
+)
 """What is raised where a value is not of the kind that it should be."""
 
 

@@ -1,7 +1,6 @@
 from ioplan.results.store.codec import CodecError as CodecError
-from ioplan.results.store.codec import decode_histograms as decode_histograms
-from ioplan.results.store.codec import decode_series as decode_series
-from ioplan.results.store.codec import encode_histograms as encode_histograms
+from ioplan.results.store.codec import decode_detail as decode_detail
+from ioplan.results.store.codec import encode_detail as encode_detail
 from ioplan.results.store.database import LANE_BUSY_S as LANE_BUSY_S
 from ioplan.results.store.database import is_address as is_address
 from ioplan.results.store.delivery.outbox import Delivery as Delivery
