@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,18 @@ def test_what_held_before_a_fall_is_lost(before: int, after: int, share: int) ->
     if limit_ns > whole_ns:
         found = outcome(f"p50 < {limit_ns:.0f}ns", sample)
         assert found in ("undecided", "failed")
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("count", [12, 40, 200])
+def test_a_slow_decline_is_a_fall(count, share):
+    """Without a step, as of a drive whose erased blocks are used up."""
+    rates = [3_000 + round(9_000 * exp(-at / share / count)) for at in range(count)]
+    sample, mean = series(rates), sum(rates) / count
+    assert outcome(f"iops >= {(mean + rates[-1]) / 2:.0f}", sample) != "held"
+    assert outcome(f"iops >= {0.9 * rates[-1]:.0f}", sample) == "held"
+    rates.sort()
+    assert outcome(f"iops >= {0.99 * mean:.0f}", series(rates)) == "held"
 
 
 @settings(max_examples=20)

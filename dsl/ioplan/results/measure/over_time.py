@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from math import inf, sqrt
 from statistics import fmean, median, pstdev
 
@@ -31,6 +32,9 @@ SHORT = 0.25
 LATENCIES = ("mean", "min", "max", "stddev")
 FALL = 0.75
 """What ends at less than this share of all that was before has fallen."""
+PARTS, DECLINE = 6, 0.9
+"""A run each sixth of which is slower than that before it, as one of noise is by a
+chance of 1 in 720, declines if the last has less than this share of the mean."""
 
 
 class Burst(Struct, frozen=True):
@@ -116,10 +120,23 @@ class OverTime(Struct, frozen=True, dict=True):
     def last_fall(self) -> list[float]:
         """The end of it, where the rate fell too late to tell what it sustains."""
         values = self.values
+        if self.is_steered or self.burst:
+            return []
         least = 1 if len(values) < MIN_BATCHES + LEAST_LEVEL else LEAST_LEVEL
-        counts = range(least, 0 if self.is_steered or self.burst else len(values))
-        ends = ((values[:-count], values[-count:]) for count in counts)
-        return next((end for begin, end in ends if max(end) < FALL * min(begin)), [])
+        ends = ((values[:-n], values[-n:]) for n in range(least, len(values)))
+        falls = (end for begin, end in ends if max(end) < FALL * min(begin))
+        return next(falls, self._end_of_decline())
+
+    def _end_of_decline(self) -> list[float]:
+        """The last part of a rate that falls slowly all the time."""
+        values = self.values
+        edges = [len(values) * part // PARTS for part in range(PARTS + 1)]
+        if len(values) < 2 * PARTS:
+            return []
+        means = [fmean(values[a:b]) for a, b in pairwise(edges)]
+        falls = all(after < before for before, after in pairwise(means))
+        declines = falls and means[-1] < DECLINE * fmean(values)
+        return values[edges[-2] :] if declines else []
 
     @property
     def falls(self) -> bool:
@@ -200,7 +217,8 @@ class Stated(Struct, frozen=True):
     @property
     def changed(self) -> bool:
         """Whether the rate changed within the run, and the figure is of all of it."""
-        return bool(self.over and self.over.burst) and not self.definition
+        changes = self.over and (self.over.burst or self.over.last_fall)
+        return bool(changes) and not self.definition
 
     def at_the_end(self, metric: Metric, samples: Sequence[Sample]) -> Figure | None:
         """The figure after the rate has fallen; none where it has not, or where that

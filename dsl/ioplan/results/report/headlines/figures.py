@@ -128,7 +128,7 @@ class TestFigures(Struct, frozen=True, dict=True):
         against = (*self.doubts.of(point), *([BURST] * self._is_before_fall(point)))
         if value is None:
             return Headline(None, why=stated.figure.why, against=against)
-        if stated.changed or (over and over.last_fall):
+        if stated.changed:
             against = (*against, CHANGED)
         figure = Headline(value, definition=stated.definition, against=against)
         if over is None or metric.stream or metric.name not in RATES:
