@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -175,7 +174,6 @@ ATTACKS = [
     *((end, put) for end in KILLS for put in AFTER_A_KILL),
     (never_begun, copied_with_the_time_it_had),
 ]
-Act = Callable[[Path], None]
 
 
 def check_kept(path: Path) -> None:

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
 
 SIZE = ("--create", "4MiB")
 NAMES = ("a.bin", "b.bin", "c.bin")
-RATE, LENGTH_S = 1200, 2
 
 
 def run(folder: Path, text: str, *more: str, names: Sequence[str] = NAMES) -> Done:

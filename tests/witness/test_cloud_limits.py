@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,11 +13,9 @@ import pytest
 from calm import needs_idle_cpu
 from command import ioplan, plan_file, program, succeed
 
-from ioplan_witness import Device
 from targets import loop_device, sparse
 
 pytestmark = pytest.mark.slow
-Starts = Callable[..., Device]
 
 # before a run 256 blocks are read, to know whether anything is written there
 BUCKETS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from without_io_uring import engine_without_io_uring
 from ioplan_witness import Device, Entries, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
-Starts = Callable[..., Device]
 FLUSH_MS = 40
 NEAR_NS = 10_000_000
 """What FUSE and a busy host add; a flush is four times as long."""

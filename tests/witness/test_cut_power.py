@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from command import Done, ioplan, plan_file, refuse
 from ioplan_witness import Device, read_log
 
 pytestmark = pytest.mark.slow
-Starts = Callable[..., Device]
 
 PLAN = """
 workload wal = random 4KiB 0/100, qd 4, region 0%..50%, flush every 16

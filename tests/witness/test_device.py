@@ -26,7 +26,6 @@ from targets import server_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 BLOCK = 4096
-Starts = Callable[..., Device]
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from command import ioplan, plan_file
 from ioplan_witness import Device, read_log
 
 pytestmark = pytest.mark.slow
-Starts = Callable[..., Device]
 
 HALF = 2 << 20
 WRITES = """

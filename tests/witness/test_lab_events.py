@@ -7,7 +7,6 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,9 @@ from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file, refuse
 
 from ioplan.results.store import Store
-from ioplan_witness import Device
 from targets import server_of
 
 pytestmark = pytest.mark.slow
-Starts = Callable[..., Device]
 
 PLAN = """
 test "Path" {{

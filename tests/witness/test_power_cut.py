@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,6 @@ from device_parts import short_first
 from ioplan_witness import Device
 
 pytestmark = pytest.mark.slow
-Starts = Callable[..., Device]
 
 WRITES = "0/100, qd 4, region 0%..50%"
 READS = 'plan "R"\ntest "R" { run sequential 64KiB 100/0, verify, 1 pass }\n'

@@ -94,7 +94,6 @@ def test_what_outlives_its_entry_of_the_log_is_found(honest, tmp_path):
 
 # a process of ours dies in the midst of writes, and then the power is cut
 
-Starts = Callable[..., Device]
 READ = "run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass"
 WRITES = f"""test "W" {{
   run random 4KiB 0/100, qd 4, region 0%..50%, flush every 16, verify for 48MiB

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,9 @@ from ioplan.trace import (
     Ios,
     write,
 )
-from ioplan_witness import Device, seen
+from ioplan_witness import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
-
-Starts = Callable[..., Device]
 
 
 @pytest.mark.promise("traces.arrives")

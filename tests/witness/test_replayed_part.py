@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from ioplan_witness import Device, seen
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 
 MS_NS = 1_000_000
-Starts = Callable[..., Device]
 CHANGES = (WRITE, DISCARD)
 
 
