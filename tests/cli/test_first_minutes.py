@@ -98,7 +98,7 @@ def test_a_page_of_a_simulated_drive_says_so_in_its_title(tmp_path):
     assert re.search("<title>SIMULATED: .*</title>", page.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", ["PYTHONIOENCODING", "LC_ALL"])
 def test_where_the_locale_is_ascii_a_pipe_has_nothing_else(name, tmp_path):
     plan = plan_file(tmp_path, PLAN)

@@ -72,13 +72,10 @@ ASKED = {"_IOPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "ioplan run --s"}
 FORBIDDEN: dict[str, tuple[set[str], dict[str, str]]] = {
     "": (LIBRARIES, {}),
     "run --help": (LIBRARIES, {}),
-    "lab -h": (LIBRARIES, {}),
-    "chek": (LIBRARIES, {}),
     "(completion)": (LIBRARIES, ASKED),
     f"check {DEMO}": (NOT_TO_CHECK, {}),
     "check broken.ioplan": (NOT_TO_CHECK, {}),
     f"fmt --check {DEMO}": (NOT_TO_CHECK, {}),
-    "fmt --check broken.ioplan": (NOT_TO_CHECK, {}),
     f"plan {DEMO}": ({"jinja2", "plotext", "psycopg"}, {}),
     "run plan.ioplan --backend sim --create 1MiB --quiet --store s.db": (
         {"jinja2", "procrastinate", "psycopg", "rich.live", "rich.progress"},

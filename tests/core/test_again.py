@@ -60,6 +60,7 @@ def test_what_was_disturbed_passes_alone_and_is_named(tmp_path):
     assert pytest_of(tmp_path, DISTURBED)[0] == 1, "only where it is asked for"
 
 
+@pytest.mark.long
 def test_a_defect_fails_and_so_do_many(tmp_path):
     assert pytest_of(tmp_path, DISTURBED + DEFECT, "--again")[0] == 1
     code, text = pytest_of(tmp_path, MANY, "--again")

@@ -31,7 +31,7 @@ AS_IT_IS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_case_is_compared_and_renewed(tmp_path):
     """By several workers, and not that of a test that fails for something else."""
     (tmp_path / "conftest.py").write_text(OWN_FOLDER)

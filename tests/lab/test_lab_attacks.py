@@ -87,11 +87,10 @@ def call(made: SmallLab, role: str, statement: str) -> list[tuple[Any, ...]]:
 
 def content(made: SmallLab) -> dict[str, str]:
     """Each table as a text; when a host was seen last is its own word."""
-    query = "SELECT coalesce(string_agg(t::text, ' ' ORDER BY t::text), '') FROM {} t"
-    tables = [name for (name,) in made.rows(TABLES)]
-    found = {name: made.rows(query.format(name))[0][0] for name in tables}
-    hosts = made.rows("SELECT name FROM lab.host ORDER BY name")
-    return found | {"lab.host": str(hosts)}
+    whole = "SELECT '{0}', string_agg(t::text, ' ' ORDER BY t::text) FROM {0} t"
+    names = "SELECT 'lab.host', string_agg(name, ' ' ORDER BY name) FROM lab.host"
+    tables = [name for (name,) in made.rows(TABLES) if name != "lab.host"]
+    return dict(made.rows(" UNION ALL ".join([names, *map(whole.format, tables)])))
 
 
 def raised_or_rows(made: SmallLab, role: str, statement: str) -> Any:

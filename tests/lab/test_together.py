@@ -299,6 +299,7 @@ host-lost | echo '{CLOCK}'; sleep 1; kill -9 $$ | its link ended with exit code 
 CLOCK = '{"schema_version": 1, "what": "clock"}'
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("row", NOT_TAKING_PART.splitlines(), ids=range(7))
 def test_a_host_that_cannot_take_part(row, tmp_path):
     hosts = Together(tmp_path, "sim")

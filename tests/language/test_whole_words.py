@@ -90,16 +90,19 @@ def taken_apart(before: str, word: str, behind: str) -> list[Token]:
     return [t for end, t in ends if end > len(before) and IN_WORD.match(text, end)]
 
 
+@pytest.mark.long
 def test_each_keyword_has_a_place():
     words = {word for one in grammar().terminals for word in words_of(one.name)}
     assert {word for _, word in places()} == words
 
 
+@pytest.mark.long
 def test_every_place():
     for before, word in places():
         assert not taken_apart(before, f"{word}s", " 1"), (before, word)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(
     st.deferred(lambda: st.sampled_from(places())),
@@ -111,8 +114,11 @@ def test_a_longer_word_is_no_keyword(place, more, behind):
     assert not taken_apart(before, word + more, behind)
 
 
-@given(st.sampled_from(["8", "8.5", "4MB/s", "4 KiB/s", "70/30", "2 passes"]), BEHIND)
-def test_a_value_ends_with_its_unit(value, behind):
+VALUES = ["8", "8.5", "4MB/s", "4 KiB/s", "70/30", "2 passes", "qd 8, for", "1 vary"]
+
+
+@given(st.sampled_from(VALUES), BEHIND)
+def test_a_value_or_a_keyword_ends_with_its_word(value, behind):
     for more in ("for", "_for", "1_", "é"):
         assert not taken_apart('test "T" { run random', value + more, behind)
 

@@ -179,7 +179,7 @@ PLAN = """test "T" {
 }"""
 
 
-@pytest.mark.slow
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("back", [True, False], ids=["back", "ahead"])
 @pytest.mark.promise("figures.clock")
 def test_times_of_a_session_stay_as_far_apart_as_they_were(back, tmp_path, store_path):

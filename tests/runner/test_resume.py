@@ -417,7 +417,12 @@ def touched(file: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [punched, written_over, written_by_another_session, touched],
+    [
+        pytest.param(punched, marks=pytest.mark.long),
+        written_over,
+        written_by_another_session,
+        touched,
+    ],
     ids=lambda one: one.__name__,
 )
 @pytest.mark.promise("resume.unproven_state", "resume.state_written")

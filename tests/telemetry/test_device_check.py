@@ -31,6 +31,7 @@ from targets import (
     remove_partition,
     sparse,
     tell,
+    tmpfs,
     zram,
 )
 
@@ -51,7 +52,11 @@ JOBS: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def loop(folder: Path) -> Iterator[Path]:
-    with loop_device(sparse(folder / "disk", BYTES)) as device:
+    """Over memory: what was written would else be waited for at its end."""
+    with (
+        tmpfs(folder / "memory", "80M") as memory,
+        loop_device(sparse(memory / "disk", BYTES)) as device,
+    ):
         yield device
 
 

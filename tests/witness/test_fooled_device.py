@@ -117,6 +117,7 @@ def test_what_another_program_writes_between_sessions_ends_what_is_known(
     assert re.search("written in known history|overwritten at random", claim.claim)
 
 
+@pytest.mark.long
 def test_a_pause_gives_back_what_flows_in_meanwhile(device, tmp_path):
     """Writes may burst by 8,000 I/Os, and 2,000 more come back each second."""
     one = device(size="64MiB", throttle={"iops": "2_000 iops", "burst_ios": 8_000})

@@ -128,7 +128,7 @@ CASES = {
     "trims": Case({"a": "random 4KiB 50/50, qd 2, trim 20%"}, 2),
     "verification": Case({"a": "random 4KiB 50/50, qd 2, verify"}, 2),
 }  # fmt: skip
-SHORT = ("two streams", "blocking calls", "trims")
+SHORT = ("two streams", "blocking calls")
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ CASES = {
         *(("reader", "log"), 9, True),
     ),
 }  # fmt: skip
-SHORT = ("a stream that begins late", "a log beside bursts")
+SHORT = ("a log beside bursts",)
 
 
 def in_windows(part: Part, begin_ns: int, phase: Phase, lag_ns: int) -> Part:
