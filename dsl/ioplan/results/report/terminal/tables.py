@@ -64,7 +64,7 @@ def run_table(
         {t: c for t, c in columns.items() if c.key not in LEFT_OUT[:count]}
         for count in range(len(LEFT_OUT) + 1)
     ]
-    tables = (
+    tables: tuple[RichTable, ...] = (
         *([_run_table(rows, places, columns, sparks)] if any(sparks) else ()),
         _run_table(rows, places, columns),
         _run_table(rows, places, columns, is_tight=True),
