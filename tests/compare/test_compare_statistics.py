@@ -20,15 +20,13 @@ from ioplan.results.compare.decision import (
     FEWEST_KNOWN,
     MAYBE_OUTLIER,
     UNKNOWN_NOISE,
+    MetricPair,
+    MetricSide,
+    MetricTable,
     decide,
     hochberg,
     holm,
     rank_p_value,
-)
-from ioplan.results.compare.estimate import (
-    MetricPair,
-    MetricSide,
-    MetricTable,
     sessions_needed,
 )
 from ioplan.results.compare.judge import units

@@ -11,8 +11,13 @@ from msgspec import Struct
 
 from ioplan.language import Metric
 from ioplan.records.setup import Setup
-from ioplan.results.compare.decision import TableDecisions, decide
-from ioplan.results.compare.estimate import MetricPair, MetricSide, MetricTable
+from ioplan.results.compare.decision import (
+    MetricPair,
+    MetricSide,
+    MetricTable,
+    TableDecisions,
+    decide,
+)
 from ioplan.results.compare.noise import Group, Logs, estimate_noise
 
 Floats = npt.NDArray[np.float64]

@@ -17,8 +17,12 @@ from ioplan.results.compare.comparison import (
     RowVerdict,
     SideSummary,
 )
-from ioplan.results.compare.decision import OTHER_METHOD, UNKNOWN_NOISE
-from ioplan.results.compare.estimate import ASSUMED_PERCENT, MOST
+from ioplan.results.compare.decision import (
+    ASSUMED_PERCENT,
+    MOST,
+    OTHER_METHOD,
+    UNKNOWN_NOISE,
+)
 from ioplan.results.compare.side import place_text
 from ioplan.results.report.blocks import Table, Text, Tone
 

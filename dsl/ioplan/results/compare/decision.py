@@ -3,23 +3,265 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from math import comb
+from functools import cached_property, lru_cache
+from math import ceil, comb, exp, inf, isinf, log1p, log2, sqrt
 from statistics import fmean
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from ioplan.results.compare.estimate import (
-    CONFIDENCE,
-    FEW_UNITS,
-    Estimate,
-    MetricPair,
-    MetricTable,
-    cell_estimate,
-    common_estimate,
+from ioplan.core.statistics.shared_variance import Variance
+from ioplan.core.statistics.student_t import quantile, tail
+from ioplan.language.metric import Metric
+from ioplan.results.compare.noise import (
+    FEWEST_CELLS,
+    MIN_DEGREES,
+    MetricNoise,
+    percent,
+    total,
 )
+from ioplan.results.compare.side import Key
+
+# A metric of a pair of cells, as logarithms: a difference of logarithms is a ratio, and
+# noise that is a share of the figure is the same everywhere.
+
+
+class MetricSide(Struct, frozen=True, dict=True):
+    """One side of a metric of a cell: the runs' logarithms, by session.
+
+    `units` is how many of the sessions count, see `judge.units`; `why` is why there is
+    no figure.
+    """
+
+    key: Key
+    sessions: tuple[tuple[float, ...], ...]
+    units: int = 1
+    why: str = ""
+
+    @cached_property
+    def figures(self) -> tuple[float, ...]:
+        return tuple(map(fmean, self.sessions))
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.figures)
+
+    @property
+    def value(self) -> float | None:
+        """The geometric mean of the sessions."""
+        return exp(self.mean) if self.sessions else None
+
+    @property
+    def count(self) -> int:
+        """How many sessions count."""
+        return self.units if self.sessions else 0
+
+
+class MetricPair(Struct, frozen=True):
+    """A metric of a cell on both sides, comparable if measured by one method."""
+
+    base: MetricSide
+    new: MetricSide
+    is_comparable: bool = True
+
+    @property
+    def has_figures(self) -> bool:
+        return bool(self.base.sessions and self.new.sessions)
+
+    @property
+    def difference(self) -> float:
+        """The logarithm of new / base."""
+        return self.new.mean - self.base.mean
+
+    @property
+    def is_identical(self) -> bool:
+        base, new = sorted(self.base.figures), sorted(self.new.figures)
+        return self.has_figures and base == new
+
+
+class MetricTable(Struct, frozen=True):
+    metric: Metric
+    pairs: tuple[MetricPair, ...]
+    noise: MetricNoise
+
+    def pooled(self) -> list[MetricPair]:
+        """The pairs that count for all cells: those whose noise is known."""
+        return [
+            pair
+            for pair in self.pairs
+            if pair.has_figures
+            and pair.is_comparable
+            and all(self.noise.guess(side.key) for side in (pair.base, pair.new))
+        ]
+
+
+CONFIDENCE = 0.95
+FEW_UNITS = 3
+"""The mean of fewer sessions is off as far as one of them may be."""
+COMMON_TAILS, CELL_TAILS = 3.0, 4.0
+"""Now and then a session is far off. Student's t with few degrees of freedom, the usual
+model of such tails (Lange, Little and Taylor, Journal of the American Statistical
+Association 84, 1989), is then what it is judged by: as many as keep false alarms of
+noise with such tails below 5 % (see compare.md), where the noise is that of five
+sessions. Each doubling of them adds one degree, as far as that was simulated: outliers
+are then part of the noise that was observed."""
+FIRST_DEGREES, MOST_DEGREES = 4.0, 19.0
+"""Degrees of freedom of five sessions, and of twenty."""
+
+
+class Estimate(Struct, frozen=True):
+    """The logarithm of new / base, its standard error and degrees of freedom.
+
+    `noise` is the standard deviation of one session's figure, as a logarithm.
+    """
+
+    difference: float
+    error: float
+    degrees: float
+    noise: float
+
+    @property
+    def ratio(self) -> float:
+        return exp(self.difference)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ratio's interval at 95 % confidence: Student's on the logarithms."""
+        half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
+        return exp(self.difference - half), exp(self.difference + half)
+
+    def summary(self) -> dict[str, float]:
+        """As fields of a row."""
+        low, high = self.interval
+        noise = percent(Variance(self.noise**2, 0))
+        return {"ratio": self.ratio, "low": low, "high": high, "noise_percent": noise}
+
+    def is_within(self, threshold: float) -> bool:
+        return self._exceeds_half_interval(log1p(threshold) - abs(self.difference))
+
+    def is_beyond(self, threshold: float) -> bool:
+        return self._exceeds_half_interval(abs(self.difference) - log1p(threshold))
+
+    def _exceeds_half_interval(self, distance: float) -> bool:
+        """By the tail, which is much faster than the interval."""
+        if distance < 0 or not self.error:
+            return distance >= 0
+        return tail(distance / self.error, self.degrees) <= (1 - CONFIDENCE) / 2
+
+    def p_value(self, threshold: float) -> float:
+        """At most, if the true ratio is within the threshold: a minimum-effect test.
+
+        Murphy and Myors, Journal of Applied Psychology 84 (1999).
+        """
+        limit = log1p(threshold)
+        if not self.error:
+            return float(abs(self.difference) <= limit)
+        far = (abs(self.difference) + limit) / self.error
+        near = (abs(self.difference) - limit) / self.error
+        return 1.0 if near < 0 else tail(near, self.degrees) + tail(far, self.degrees)
+
+
+def cell_estimate(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
+    """The change of one cell. None without a figure or without its noise."""
+    sides = pair.base, pair.new
+    own = [variance for side in sides if (variance := noise.own.get(side.key))]
+    session = noise.session(pair.new.key)
+    if not (pair.has_figures and pair.is_comparable and noise.shared and session):
+        return None
+    if len(own) < len(sides):
+        return None
+    units = [side.units for side in sides]
+    parts = [_of_mean(own[0], *units)]
+    if pair.base.key != pair.new.key:
+        parts = [_of_mean(*one) for one in zip(own, units, strict=True)]
+    error = total(_of_mean(noise.shared, *units), *parts)
+    tails = _tails(CELL_TAILS, noise.shared, *own)
+    return _estimate(pair.difference, error, units, session, tails)
+
+
+def common_estimate(table: MetricTable) -> Estimate | None:
+    """The change that the cells have in common: the geometric mean of their ratios."""
+    pairs, shared = table.pooled(), table.noise.shared
+    if len(pairs) < FEWEST_CELLS or not shared or shared.degrees < MIN_DEGREES:
+        return None
+    units = min(p.base.units for p in pairs), min(p.new.units for p in pairs)
+    error, tails = _of_mean(shared, *units), _tails(COMMON_TAILS, shared)
+    difference = fmean(pair.difference for pair in pairs)
+    return _estimate(difference, error, units, shared, tails)
+
+
+def _estimate(
+    difference: float,
+    error: Variance,
+    units: Sequence[int],
+    session: Variance,
+    tails: float,
+) -> Estimate:
+    is_few = min(units) < FEW_UNITS
+    degrees = min(error.degrees, tails) if is_few else error.degrees
+    return Estimate(difference, sqrt(error.value), degrees, sqrt(session.value))
+
+
+def _tails(fewest: float, *variances: Variance) -> float:
+    """The degrees of freedom that few sessions are judged by.
+
+    Noise that is assumed adds none to the fewest.
+    """
+    degrees = min(variance.degrees for variance in variances)
+    if isinf(degrees):
+        return fewest
+    return fewest + max(0.0, log2(min(degrees, MOST_DEGREES) / FIRST_DEGREES))
+
+
+def _of_mean(variance: Variance, *units: int) -> Variance:
+    """The variance of a mean of so many units, or of a difference of two means."""
+    return Variance(variance.value * sum(1 / n for n in units), variance.degrees)
+
+
+# How many sessions a side are needed for a decision.
+
+POWER = 0.95
+"""The chance that a change of the size that is looked for is detected."""
+MOST = 50
+"""More sessions a side are not proposed."""
+ASSUMED_PERCENT = 2.0
+ASSUMED = Variance(log1p(ASSUMED_PERCENT / 100) ** 2, 0.0)
+"""The assumed variance of one session's figure, with no degrees of freedom."""
+
+
+def sessions_needed(
+    noise: Variance, size: float, threshold: float, p_value: float
+) -> int | None:
+    """The sessions a side, alternating; None of more than MOST.
+
+    A change of `size`, a logarithm, is to be different at the p-value if it is beyond
+    the threshold, and else equal. `noise` is of one session, with the degrees of
+    freedom that are known already; the further sessions add theirs.
+    """
+    distance = size - threshold
+    if distance < 0:
+        distance, p_value = -distance, 0.05
+    for count in range(FEW_UNITS, MOST + 1):
+        error = sqrt(2 * noise.value / count)
+        degrees = noise.degrees + 2 * (count - 1)
+        if distance > error * _margin(p_value, _rounded(degrees)):
+            return count
+    return None
+
+
+def _rounded(degrees: float) -> float:
+    return inf if degrees > 300 else float(ceil(degrees))
+
+
+@lru_cache(1024)
+def _margin(p_value: float, degrees: float) -> float:
+    return quantile(1 - p_value / 2, degrees) + quantile(POWER, degrees)
+
+
+# Whether the two sides differ.
 
 Outcome = Literal["different", "suspected", "equal", "inconclusive"]
 
@@ -67,25 +309,21 @@ def decide(tables: Sequence[MetricTable], threshold: float) -> list[TableDecisio
     (Holm 1979).
     """
     common = [common_estimate(table) for table in tables]
-    single = [
-        [cell_estimate(pair, table.noise) for pair in table.pairs] for table in tables
-    ]
+    single = [[cell_estimate(p, table.noise) for p in table.pairs] for table in tables]
     share = CELL_SHARE if any(common) else CELL_SHARE + COMMON_SHARE
     common_p = _adjusted(hochberg, common, threshold, COMMON_SHARE)
     single_p = _adjusted(holm, [e for row in single for e in row], threshold, share)
-    return [
-        TableDecisions(
-            table,
-            _decide_common(estimate, next(common_p), table, threshold)
-            if estimate
-            else None,
-            tuple(
-                _decide_cell(pair, own, single_p, table, threshold)
-                for pair, own in zip(table.pairs, row, strict=True)
-            ),
+    decisions = []
+    for table, estimate, row in zip(tables, common, single, strict=True):
+        decided = None
+        if estimate:
+            decided = _decide_common(estimate, next(common_p), table, threshold)
+        cells = (
+            _decide_cell(pair, own, single_p, table, threshold)
+            for pair, own in zip(table.pairs, row, strict=True)
         )
-        for table, estimate, row in zip(tables, common, single, strict=True)
-    ]
+        decisions.append(TableDecisions(table, decided, tuple(cells)))
+    return decisions
 
 
 def _adjusted(
@@ -103,12 +341,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Holm, Scandinavian Journal of Statistics 6 (1979).
     """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    adjusted, running_max = [1.0] * len(p_values), 0.0
-    for rank, at in enumerate(order):
-        running_max = max(running_max, min(1.0, (len(p_values) - rank) * p_values[at]))
-        adjusted[at] = running_max
-    return adjusted
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    adjusted = np.minimum(1.0, factors * np.asarray(p_values)[order])
+    return _in_order(np.maximum.accumulate(adjusted), order)
 
 
 def hochberg(p_values: Sequence[float]) -> list[float]:
@@ -117,12 +353,16 @@ def hochberg(p_values: Sequence[float]) -> list[float]:
     Hochberg, Biometrika 75 (1988). Valid for tests that are independent or positively
     dependent (Sarkar, Annals of Statistics 26, 1998), as metrics of one load are.
     """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
-    adjusted, running_min = [1.0] * len(p_values), 1.0
-    for rank, at in enumerate(order):
-        running_min = min(running_min, (rank + 1) * p_values[at])
-        adjusted[at] = running_min
-    return adjusted
+    order = np.argsort(p_values, kind="stable")[::-1]
+    adjusted = np.arange(1, len(p_values) + 1) * np.asarray(p_values)[order]
+    return _in_order(np.minimum(1.0, np.minimum.accumulate(adjusted)), order)
+
+
+def _in_order(adjusted: NDArray[np.float64], order: NDArray[np.intp]) -> list[float]:
+    values = np.empty_like(adjusted)
+    values[order] = adjusted
+    numbers: list[float] = values.tolist()
+    return numbers
 
 
 def _decide_common(
@@ -133,20 +373,13 @@ def _decide_common(
     if p_value <= ALPHA and agreeing < AGREEMENT * len(differences):
         return Decision("inconclusive", estimate, p_value, DISAGREEMENT)
     decision = _classify(estimate, p_value, threshold)
-    if decision.outcome == "different" and _is_driven_by_one_cell(
-        estimate, differences, threshold
-    ):
-        return Decision("inconclusive", estimate, p_value, SINGLE_CELL)
+    if decision.outcome == "different":
+        *others, _largest = sorted(differences, key=lambda d: d * estimate.difference)
+        without_largest = replace(estimate, difference=fmean(others))
+        if without_largest.p_value(threshold) > ALPHA:
+            return Decision("inconclusive", estimate, p_value, SINGLE_CELL)
     comparable = [pair for pair in table.pairs if pair.is_comparable]
     return _suspected_at_most(decision, comparable, table)
-
-
-def _is_driven_by_one_cell(
-    estimate: Estimate, differences: Sequence[float], threshold: float
-) -> bool:
-    *others, _largest = sorted(differences, key=lambda d: d * estimate.difference)
-    without_largest = replace(estimate, difference=fmean(others))
-    return without_largest.p_value(threshold) > ALPHA
 
 
 def _decide_cell(
@@ -184,9 +417,8 @@ def _suspected_at_most(
     decision: Decision, pairs: Sequence[MetricPair], table: MetricTable
 ) -> Decision:
     """A change that a single session of a side shows, until the noise is well known."""
-    is_single = any(
-        len(side.sessions) == 1 for pair in pairs for side in (pair.base, pair.new)
-    )
+    sides = (side for pair in pairs for side in (pair.base, pair.new))
+    is_single = any(len(side.sessions) == 1 for side in sides)
     is_known = table.noise.sessions >= FEWEST_KNOWN
     if decision.outcome != "different" or not is_single or is_known:
         return decision

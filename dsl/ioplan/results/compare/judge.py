@@ -25,20 +25,18 @@ from ioplan.results.compare.comparison import (
 )
 from ioplan.results.compare.decision import (
     ALPHA,
+    ASSUMED,
     CELL_SHARE,
     COMMON_SHARE,
+    FEW_UNITS,
     OTHER_METHOD,
     UNKNOWN_NOISE,
     Decision,
-    TableDecisions,
-    decide,
-)
-from ioplan.results.compare.estimate import (
-    ASSUMED,
-    FEW_UNITS,
     MetricPair,
     MetricSide,
     MetricTable,
+    TableDecisions,
+    decide,
     sessions_needed,
 )
 from ioplan.results.compare.noise import (

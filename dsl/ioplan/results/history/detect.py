@@ -18,14 +18,12 @@ from ioplan.records.setup import Setup
 from ioplan.results.compare.blocks import alternating
 from ioplan.results.compare.decision import (
     ALPHA,
-    CELL_SHARE,
-    COMMON_SHARE,
-    UNKNOWN_NOISE,
-)
-from ioplan.results.compare.estimate import (
     ASSUMED,
     ASSUMED_PERCENT,
+    CELL_SHARE,
+    COMMON_SHARE,
     POWER,
+    UNKNOWN_NOISE,
     sessions_needed,
 )
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question

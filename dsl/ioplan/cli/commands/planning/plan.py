@@ -35,7 +35,7 @@ from ioplan.planner.bounds import BoundedDrive, Speeds
 from ioplan.planner.places import places_of
 from ioplan.planner.summary import summary_of
 from ioplan.planner.unfolding import UNKNOWN
-from ioplan.results.compare.estimate import MOST
+from ioplan.results.compare.decision import MOST
 from ioplan.results.compare.judge import Question
 from ioplan.results.history.detect import MOST_NIGHTS, Detection, On, detection
 from ioplan.results.store.errors import StoreError
