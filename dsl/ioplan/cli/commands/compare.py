@@ -15,8 +15,8 @@ from ioplan.cli.sessions.written import Written, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse_quantity
+from ioplan.results.compare.blocks import github, junit, markdown, text
 from ioplan.results.compare.comparison import Comparison
-from ioplan.results.compare.formats import github, junit, markdown, text
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.results.compare.side import Side, side_of
 from ioplan.results.report.reader import Reader

@@ -20,11 +20,10 @@ from ioplan.core.version import __version__
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.history.blocks import blocks
+from ioplan.results.history.blocks import blocks, document
 from ioplan.results.history.judge import Question, history
 from ioplan.results.history.ledger import recorded
 from ioplan.results.history.model import History
-from ioplan.results.history.page import document
 from ioplan.results.history.sessions import BY, DEFAULT_BY, Cell
 from ioplan.results.report.html.page import page
 from ioplan.results.report.writers import terminal

@@ -18,7 +18,7 @@ from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.current import current_records
 from ioplan.records.session import Session
-from ioplan.results.compare.formats import compared
+from ioplan.results.compare.blocks import compared
 from ioplan.results.report.badge import badge as badge_of
 from ioplan.results.report.blocks import Facts
 from ioplan.results.report.build import document

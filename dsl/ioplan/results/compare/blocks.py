@@ -1,13 +1,18 @@
-"""A comparison as blocks, which the terminal, files and reports write."""
+"""A comparison as blocks, and in the formats that these are written in."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ioplan.core.text import counted
+from rich.console import RenderableType
+
+from ioplan.core.text import counted, printable
 from ioplan.core.units import digits, metric_text, percent_text, ratio_text
+from ioplan.records.session import Session
 from ioplan.results.compare.comparison import (
     VERDICTS,
     Comparison,
@@ -23,8 +28,13 @@ from ioplan.results.compare.decision import (
     OTHER_METHOD,
     UNKNOWN_NOISE,
 )
-from ioplan.results.compare.side import place_text
-from ioplan.results.report.blocks import Table, Text, Tone
+from ioplan.results.compare.judge import Question, compare
+from ioplan.results.compare.side import side_of
+from ioplan.results.report import writers
+from ioplan.results.report.blocks import Judged, Table, Text, Tone
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.sentences import place_text
+from ioplan.results.store.store import Store
 
 TONES: dict[RowVerdict, Tone] = {
     "worse": "bad",
@@ -65,11 +75,11 @@ def blocks(
         columns = _all_cells_columns(comparison)
         yield _table(ALL_CELLS, columns, comparison.all_cells, reasons)
     for test, group in groupby(comparison.rows, key=lambda row: row.test):
-        shown = [row for row in group if everything or row.verdict != "equal"]
-        kept = shown if everything else _decided_first(shown)
-        if kept:
-            yield _table(test, _columns(comparison, kept), kept, reasons)
-        if more := len(shown) - len(kept):
+        rows = [row for row in group if everything or row.verdict != "equal"]
+        shown = rows if everything else _decided_first(rows)
+        if shown:
+            yield _table(test, _columns(comparison, shown), shown, reasons)
+        if more := len(rows) - len(shown):
             yield Text(f"{more:,} more rows: add --all, or --format json", "soft")
     yield Text(sentence(comparison), "strong")
     most = len(comparison.missing) if everything else MOST_NAMED
@@ -91,18 +101,15 @@ def _drive_text(side: SideSummary) -> str:
 
 
 def _side_text(name: str, side: SideSummary) -> str:
-    sessions = ", ".join(side.sessions)
-    return (
-        f"{name} {sessions}: plan {side.plan}, drive {_drive_text(side)}, "
-        f"backend {side.backend}"
-    )
+    what = f"plan {side.plan}, drive {_drive_text(side)}, backend {side.backend}"
+    return f"{name} {', '.join(side.sessions)}: {what}"
 
 
 def _decided_first(rows: Sequence[Row]) -> Sequence[Row]:
     """As many as a person reads, in their order: decided ones before others."""
-    ranked = sorted(rows, key=lambda row: row.verdict == "inconclusive")
-    kept = set(map(id, ranked[:MOST_ROWS]))
-    return [row for row in rows if id(row) in kept]
+    places = range(len(rows))
+    ranked = sorted(places, key=lambda at: rows[at].verdict == "inconclusive")
+    return [rows[at] for at in sorted(ranked[:MOST_ROWS])]
 
 
 # Tables.
@@ -129,7 +136,7 @@ def _table(
 
 def _columns(comparison: Comparison, rows: Sequence[Row]) -> Columns:
     return {
-        "cell": [place_text(row.step, row.cell) for row in rows],
+        "cell": [place_text(row.cell, row.step) for row in rows],
         "metric": [row.metric for row in rows],
         "base": [metric_text(row.base, row.unit) for row in rows],
         "new": [metric_text(row.new, row.unit) for row in rows],
@@ -152,24 +159,19 @@ def _all_cells_columns(comparison: Comparison) -> Columns:
 
 def _changes(comparison: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
     is_ratio = comparison.is_of_drives or comparison.is_single
+    change_text = ratio_text if is_ratio else percent_change
     end_text = ratio_text if is_ratio else _signed
+    ends = [row.low and row.high and (row.low, row.high) for row in rows]
     return {
         "ratio" if is_ratio else "change": [
-            change_text(row.ratio, is_ratio) for row in rows
+            change_text(row.ratio) if row.ratio is not None else "–" for row in rows
         ],
-        "95 % interval": [
-            f"{end_text(row.low)} … {end_text(row.high)}"
-            if row.low and row.high
-            else ""
-            for row in rows
-        ],
+        "95 % interval": [" … ".join(map(end_text, pair or ())) for pair in ends],
     }
 
 
-def change_text(ratio: float | None, is_ratio: bool) -> str:
-    if ratio is None:
-        return "–"
-    return ratio_text(ratio) if is_ratio else f"{_signed(ratio)} %"
+def percent_change(ratio: float) -> str:
+    return f"{_signed(ratio)} %"
 
 
 def _signed(ratio: float) -> str:
@@ -185,7 +187,7 @@ def _signed(ratio: float) -> str:
 
 def sentence(comparison: Comparison) -> str:
     """The verdicts in one sentence; where nothing is decided, what would decide it."""
-    groups = list(_open_groups(comparison.rows))
+    groups = _open_groups(comparison.rows)
     is_same = len(groups) == 1 and len(groups[0]) == len(comparison.rows)
     if is_same and not comparison.missing:
         phrase = PHRASES[groups[0][0].verdict]
@@ -204,13 +206,13 @@ def sentence(comparison: Comparison) -> str:
     return f"{text}; changes below {comparison.threshold_percent:g} % count as equal"
 
 
-def _open_groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _open_groups(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows without a verdict, or with a suspected one, by the reason."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.verdict in PHRASES:
             groups.setdefault((row.verdict, row.why), []).append(row)
-    yield from groups.values()
+    return list(groups.values())
 
 
 def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:
@@ -238,17 +240,18 @@ def alternating(count: int) -> str:
 
 def _notes(comparison: Comparison) -> Iterator[str]:
     yield from noise_texts(comparison)
-    groups = list(_open_groups(comparison.rows))
-    for rows in groups:
+    for rows in _open_groups(comparison.rows):
         if len(rows) < len(comparison.rows) or comparison.missing:
             verdict = COUNTED.get(rows[0].verdict, rows[0].verdict)
             yield f"{len(rows)} {verdict}: {_open_text(comparison, rows)}"
     if any(row.why == UNKNOWN_NOISE and row.ratio for row in comparison.rows):
-        noise = f"a run-to-run variation of {ASSUMED_PERCENT:g} %"
-        yield f"the number of sessions that would decide assumes {noise}"
+        yield (
+            "the number of sessions that would decide assumes a run-to-run variation "
+            f"of {ASSUMED_PERCENT:g} %"
+        )
     yield from _consecutive_texts(comparison)
     failed = {
-        (row.test, place_text(row.step, row.cell)): row.why
+        (row.test, place_text(row.cell, row.step)): row.why
         for row in comparison.rows
         if row.why and row.verdict == "worse"
     }
@@ -302,3 +305,145 @@ def _named(prefix: str, cells: Iterable[str], most: int) -> Iterator[str]:
         yield f"{prefix} {name}".strip()
     if len(names) > most:
         yield f"{prefix} {len(names) - most:,} more cells".strip()
+
+
+# The terminal, Markdown, JUnit's XML, and annotations of GitHub.
+
+
+def text(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
+    return writers.terminal(blocks(comparison, everything))
+
+
+def markdown(comparison: Comparison) -> str:
+    """The sentence first, for a pull request."""
+    _heading, *parts = blocks(comparison)
+    first = sorted(parts, key=lambda part: getattr(part, "tone", "") != "strong")
+    return writers.markdown(first)
+
+
+class Case(NamedTuple):
+    """A row of a table, or a missing cell, as one line."""
+
+    suite: str
+    name: str
+    verdict: str
+    tone: Tone
+    message: str
+
+
+def _cases(comparison: Comparison, reasons: bool = True) -> Iterator[Case]:
+    """`worse: base 601k, new 480k, change -20.1 %` of all rows, then missing cells."""
+    parts = list(blocks(comparison, everything=True, reasons=reasons))
+    for table in (part for part in parts if isinstance(part, Table)):
+        for verdict, *row in table.rows:
+            cells = zip(table.headings[1:], row, strict=True)
+            texts = {name: cell.text for name, cell in cells if cell.text}
+            names = (texts.pop(name, "") for name in ("cell", "metric"))
+            name = " ".join(filter(None, names))
+            message = f"{verdict.text}: {', '.join(map(' '.join, texts.items()))}"
+            yield Case(table.title, name, verdict.text, verdict.tone, message)
+    for part in parts:
+        if isinstance(part, Text) and part.link == MISSING:
+            yield Case(MISSING, part.text, MISSING, "bad", part.text)
+
+
+LEVELS = {
+    MISSING: "error",
+    "worse": "error",
+    "suspected": "warning",
+    "better": "notice",
+}
+MAX_SHOWN = 10
+"""GitHub shows ten of a level for each step, and drops others silently."""
+
+
+def github(comparison: Comparison) -> str:
+    """The sentence, what to know besides, then what is missing, worse, and better."""
+    _, *parts = blocks(comparison)
+    lines = [
+        ("warning" if part.tone == "warning" else "notice", "ioplan compare", part.text)
+        for part in parts
+        if isinstance(part, Text) and part.tone not in ("soft", "bad")
+    ]
+    for case in sorted(_cases(comparison), key=lambda case: case.verdict != MISSING):
+        if level := LEVELS.get(case.verdict):
+            title = f"{case.suite} {case.name}".removesuffix(f" {case.message}")
+            lines.append((level, title, case.message))
+    count, text = Counter[str](), ""
+    for level, title, message in lines:
+        count[level] += 1
+        if count[level] <= MAX_SHOWN:
+            name = _github(title).replace(":", "%3A").replace(",", "%2C")
+            text += f"::{level} title={name}::{_github(message)}\n"
+    return text
+
+
+def _github(message: str) -> str:
+    """Line ends cannot come through `printable`; percent signs can."""
+    return printable(message).replace("%", "%25")
+
+
+ELEMENTS: dict[Tone, str] = {"bad": "failure", "warning": "skipped"}
+
+
+def junit(comparison: Comparison) -> bytes:
+    """Worse is a failure, what is not decided is skipped, a missing cell an error."""
+    root = Element("testsuites", name="ioplan compare")
+    for title, group in groupby(_cases(comparison), key=lambda case: case.suite):
+        _suite(root, printable(title), list(group))
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _suite(root: Element, title: str, cases: Sequence[Case]) -> None:
+    suite = SubElement(root, "testsuite", name=title, tests=str(len(cases)))
+    count = Counter[str]()
+    for case in cases:
+        attributes = {"classname": title, "name": printable(case.name)}
+        element = SubElement(suite, "testcase", attributes)
+        kind = "error" if case.verdict == MISSING else ELEMENTS.get(case.tone, "")
+        count[kind] += 1
+        message = printable(case.message)
+        if kind:
+            SubElement(element, kind, message=message)
+        else:
+            SubElement(element, "system-out").text = message
+    for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped",) * 2):
+        suite.set(name, str(count[kind]))
+
+
+# The lines of a report of two sides.
+
+MOST_RUNS = 3000
+"""A report of more runs does not wait for the other sessions to be read."""
+OUTCOMES: dict[Tone, str] = {"bad": "failed", "good": "held", "soft": "held"}
+
+
+def compared(store: Store, sessions: Sequence[Session]) -> tuple[Judged, ...]:
+    """The lines on two sides; none if the sessions are not of two.
+
+    The first session, or all on the first of two targets, are the base. Raises
+    StoreError.
+    """
+    targets = list(dict.fromkeys(session.target for session in sessions))
+    sides = [[session] for session in sessions]
+    if len(targets) == 2:
+        sides = [[s for s in sessions if s.target == target] for target in targets]
+    is_large = sum(store.count(session.id) for session in sessions) > MOST_RUNS
+    if len(sides) != 2 or is_large:
+        return ()
+    base, new = (side_of(store, side) for side in sides)
+    comparison = compare(Reader(store), base, new, Question())
+    return tuple(_lines(comparison)) if comparison.rows else ()
+
+
+def _lines(comparison: Comparison) -> Iterator[Judged]:
+    yield Judged("none", sentence(comparison))
+    yield from (Judged("undecided", text) for text in comparison.differences)
+    for case in _cases(comparison, reasons=False):
+        outcome = OUTCOMES.get(case.tone, "undecided")
+        if case.suite == ALL_CELLS:
+            yield Judged(outcome, f"{ALL_CELLS}, {case.name}: {case.message}")
+        elif case.suite == MISSING:
+            yield Judged(outcome, case.message)
+    yield from (Judged("none", text) for text in noise_texts(comparison))

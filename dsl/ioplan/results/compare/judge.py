@@ -55,10 +55,10 @@ from ioplan.results.compare.side import (
     Side,
     align,
     cell_name,
+    cell_title,
     has_one_method,
     method_differences,
     needs_parts,
-    place_text,
     remarks,
 )
 from ioplan.results.measure.metrics import more_is_better
@@ -87,13 +87,11 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
     for pair, metric in places:
         by_metric.setdefault(metric, []).append(pair)
     peers = peers_of(reader.store, base, new, any(map(needs_parts, by_metric)))
-    decisions = decide(
-        [
-            _table(RunFigures(reader, metric), peers, own, (base, new), question)
-            for metric, own in by_metric.items()
-        ],
-        question.threshold,
-    )
+    tables = [
+        _table(RunFigures(reader, metric), peers, own, (base, new), question)
+        for metric, own in by_metric.items()
+    ]
+    decisions = decide(tables, question.threshold)
     drives = [{drive_of(run) for run in side.runs} for side in (base, new)]
     rows = Rows(not drives[0] & drives[1], question.threshold, len(places))
     by_place = {
@@ -139,19 +137,16 @@ def _table(
 ) -> MetricTable:
     base, new = units(sides[0].sessions, sides[1].sessions)
     keys = list(dict.fromkeys(cell.key for side in sides for cell in side.cells))
-    noise = noise_of(figures, peers)
-    return MetricTable(
-        figures.metric,
-        tuple(
-            MetricPair(
-                _side(figures, pair.base, base),
-                _side(figures, pair.new, new),
-                has_one_method(pair),
-            )
-            for pair in pairs
-        ),
-        assumed_noise(noise, question.noise_percent, keys),
+    noise = assumed_noise(noise_of(figures, peers), question.noise_percent, keys)
+    cells = (
+        MetricPair(
+            _side(figures, pair.base, base),
+            _side(figures, pair.new, new),
+            has_one_method(pair),
+        )
+        for pair in pairs
     )
+    return MetricTable(figures.metric, tuple(cells), noise)
 
 
 def units(base: Sequence[Session], new: Sequence[Session]) -> tuple[int, int]:
@@ -190,22 +185,20 @@ class Rows(Struct, frozen=True):
         self, cells: Sequence[CellPair], decided: TableDecisions
     ) -> Iterator[Row]:
         table = decided.table
+        p_value = ALPHA * CELL_SHARE / self.count
         for both, pair, decision in zip(cells, table.pairs, decided.cells, strict=True):
             base, new = both
-            asked, found = new.any.asked, new.any.found
+            asked, seek = new.any.asked, new.any.found
             is_more = more_is_better(table.metric)
-            if table.metric.sought and found:
-                is_more = found.goal == "highest"
+            if table.metric.sought and seek:
+                is_more = seek.goal == "highest"
             fields = self._fields(table.metric, decision, is_more)
-            if not pair.has_figures:
-                fields |= _without_figure(both, pair)
+            if pair.has_figures:
+                noise, difference = table.noise.guess(pair.new.key), pair.difference
+                needed = self._sessions_needed(decision, noise, difference, p_value)
+                fields |= {"ratio": exp(difference), "sessions_needed": needed}
             else:
-                fields["ratio"] = exp(pair.difference)
-                noise = table.noise.guess(pair.new.key)
-                p_value = ALPHA * CELL_SHARE / self.count
-                fields["sessions_needed"] = self._sessions_needed(
-                    decision, noise, pair.difference, p_value
-                )
+                fields |= _without_figure(both, pair)
             yield Row(
                 test=asked.test,
                 step=asked.name,
@@ -215,8 +208,8 @@ class Rows(Struct, frozen=True):
                 new=pair.new.value,
                 base_runs=len(base.runs),
                 new_runs=len(new.runs),
-                base_sessions=pair.base.units if pair.base.sessions else 0,
-                new_sessions=pair.new.units if pair.new.sessions else 0,
+                base_sessions=pair.base.count,
+                new_sessions=pair.new.count,
                 remarks=remarks(both),
                 **fields,
             )
@@ -238,9 +231,8 @@ class Rows(Struct, frozen=True):
     def _fields(
         self, metric: Metric, decision: Decision, is_more_better: bool
     ) -> dict[str, Any]:
-        outcome, estimate = decision.outcome, decision.estimate
+        outcome, estimate, why = decision.outcome, decision.estimate, decision.reason
         verdict: RowVerdict = "equal" if outcome == "equal" else "inconclusive"
-        why = decision.reason
         if estimate and outcome in ("different", "suspected"):
             is_more = estimate.difference > 0
             verdict = "better" if is_more == is_more_better else "worse"
@@ -311,5 +303,4 @@ def _unmeasured_cells(base: Side, new: Side) -> Iterator[str]:
     places = {at: run for plan in plans if plan for at, run in places_of(plan).items()}
     measured = [cell.any for cell in (*base.cells, *new.cells)]
     for run in not_measured(places, measured):
-        place = place_text(run.template.name, run.cell_text)
-        yield f"{run.test.title}: {place}" if place else run.test.title
+        yield cell_title(run.test.title, run.cell_text, run.template.name)

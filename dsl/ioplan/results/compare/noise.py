@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from math import expm1, inf, log, log1p, sqrt
 from statistics import fmean
 from typing import Any
@@ -56,14 +56,6 @@ class Group(Struct, frozen=True):
     sessions: Sequence[Any]
     is_compared: bool = False
     is_reference: bool = True
-
-    @property
-    def drive(self) -> str:
-        return self.setup.drive if self.setup else ""
-
-    @property
-    def model(self) -> str:
-        return self.setup.model if self.setup else ""
 
     @property
     def place(self) -> str:
@@ -171,19 +163,15 @@ def _add_group(
 ) -> None:
     """Analyse a table of sessions by cells: its rows' means, and the residuals."""
     rows = list(_deviations(group, keys))
+    means, part = [0.0] * len(rows), 1.0
     cells = len({key for row in rows for key in row})
-    if not cells:
-        return
-    is_shared = cells >= FEWEST_CELLS
-    means = [fmean(row.values()) if is_shared else 0.0 for row in rows]
-    if is_shared:
+    if cells >= FEWEST_CELLS:
+        means = [fmean(row.values()) for row in rows]
         shared.add(None, sum(mean**2 for mean in means), len(rows) - 1)
-    # of a cell's variance, 1 / cells is in the mean of the cells
-    part = 1 - 1 / cells if is_shared else 1.0
+        part = 1 - 1 / cells  # of a cell's variance, the rest is in the cells' mean
     for key in keys:
-        residuals = [
-            row[key] - mean for row, mean in zip(rows, means, strict=True) if key in row
-        ]
+        pairs = zip(rows, means, strict=True)
+        residuals = [row[key] - mean for row, mean in pairs if key in row]
         if residuals:
             squares = sum(residual**2 for residual in residuals)
             own.add(key, squares, (len(residuals) - 1) * part)
@@ -205,12 +193,10 @@ def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]
 
 def _run_sums(groups: Sequence[Group], keys: Sequence[Key]) -> SquareSums:
     sums = SquareSums()
-    for group in groups:
-        for session in group.sessions:
-            for key in keys:
-                logs = session.get(key, ())
-                if len(logs) > 1:
-                    sums.add(key, _squares(logs), len(logs) - 1)
+    sessions = (session for group in groups for session in group.sessions)
+    for session, key in product(sessions, keys):
+        if len(logs := session.get(key, ())) > 1:
+            sums.add(key, _squares(logs), len(logs) - 1)
     return sums
 
 
@@ -230,47 +216,45 @@ def _moderated(
     """
     single = {key: own for key in keys if (own := sums.variance(key, floor))}
     drawn = dict(zip(single, moderated(list(single.values())), strict=True))
-    usual = common(list(single.values()))
-    most_degrees = sum(sums.degrees.values())
-    variances = {key: variance for key in keys if (variance := drawn.get(key, usual))}
+    usual, most = common(list(single.values())), sum(sums.degrees.values())
+    least = Variance(0.0, 0.0)
     return {
         key: Variance(
-            max(variance.value, single[key].value if key in single else 0.0),
-            min(variance.degrees, most_degrees),
+            max(variance.value, single.get(key, least).value),
+            min(variance.degrees, most),
         )
-        for key, variance in variances.items()
+        for key in keys
+        if (variance := drawn.get(key, usual))
     }
 
 
 def _drive_variance(groups: Sequence[Group], keys: Sequence[Key]) -> Variance | None:
+    models: dict[str, dict[str, list[Logs]]] = {}
+    for group in groups:
+        if group.setup and group.setup.model:
+            drives = models.setdefault(group.setup.model, {})
+            drives.setdefault(group.setup.drive, []).extend(group.sessions)
     sums = SquareSums()
-    for model in dict.fromkeys(group.model for group in groups if group.model):
-        drives = _by_drive([group for group in groups if group.model == model], keys)
-        common_keys = [key for key in keys if all(key in drive for drive in drives)]
-        if len(drives) > 1 and common_keys:
-            means = [fmean(drive[key] for key in common_keys) for drive in drives]
-            sums.add(None, _squares(means), len(drives) - 1)
+    for drives in models.values():
+        means = [_means(sessions, keys) for sessions in drives.values()]
+        common_keys = [key for key in keys if all(key in own for own in means)]
+        if len(means) > 1 and common_keys:
+            levels = [fmean(own[key] for key in common_keys) for own in means]
+            sums.add(None, _squares(levels), len(levels) - 1)
     return sums.variance(None, 0.0)
 
 
-def _by_drive(groups: Sequence[Group], keys: Sequence[Key]) -> list[dict[Key, float]]:
-    sessions: dict[str, list[Logs]] = {}
-    for group in groups:
-        sessions.setdefault(group.drive, []).extend(group.sessions)
-    return [
-        {
-            key: fmean(means)
-            for key in keys
-            if (means := [fmean(logs[key]) for logs in drive if logs.get(key)])
-        }
-        for drive in sessions.values()
-    ]
+def _means(sessions: Sequence[Logs], keys: Sequence[Key]) -> dict[Key, float]:
+    """The means of a drive's cells over its sessions."""
+    return {
+        key: fmean(means)
+        for key in keys
+        if (means := [fmean(logs[key]) for logs in sessions if logs.get(key)])
+    }
 
 
 def _fewest_sessions(repeated: Sequence[Group]) -> int:
-    counts = Counter[str]()
-    for group in repeated:
-        counts[group.place] += len(group.sessions)
+    counts = Counter(g.place for g in repeated for _ in g.sessions)
     return min(counts.values(), default=0)
 
 
@@ -358,12 +342,13 @@ def other_sessions(
     """
     ids = set(run_ids)
     models = {(setup.model, setup.backend) for setup in setups if setup.model}
-    alike, akin = list[Session](), list[Session]()
-    for session, setup in setups_of(store, ids):
-        if session.id not in excluded and setup in setups:
-            alike.append(session)
-        elif session.id not in excluded and (setup.model, setup.backend) in models:
-            akin.append(session)
+    pairs = [(s, setup) for s, setup in setups_of(store, ids) if s.id not in excluded]
+    alike = [session for session, setup in pairs if setup in setups]
+    akin = [
+        session
+        for session, setup in pairs
+        if setup not in setups and (setup.model, setup.backend) in models
+    ]
     sessions = []
     for session in (*_newest(store, alike), *_newest(store, akin)):
         cells = side_of(store, [session], parts).cells
@@ -394,15 +379,14 @@ def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:
 
 def grouped(sessions: Iterable[SessionCells]) -> list[Group]:
     """Sessions by their conditions, a change of which is no noise."""
-    by_conditions: dict[tuple[Setup, str, str, str], list[SessionCells]] = {}
-    for cells in sessions:
-        if cells:
-            run = cells[0].any
-            firmware = str(identity_of(run).get("firmware", ""))
-            kernel = str(run.host.get("kernel", ""))
-            conditions = setup_of(run), firmware, kernel, run.backend.version
-            by_conditions.setdefault(conditions, []).append(cells)
-    return [Group(setup, tuple(own)) for (setup, *_), own in by_conditions.items()]
+    groups: dict[tuple[Setup, str, str, str], list[SessionCells]] = {}
+    for cells in filter(None, sessions):
+        run = cells[0].any
+        firmware = str(identity_of(run).get("firmware", ""))
+        kernel = str(run.host.get("kernel", ""))
+        conditions = setup_of(run), firmware, kernel, run.backend.version
+        groups.setdefault(conditions, []).append(cells)
+    return [Group(setup, tuple(own)) for (setup, *_), own in groups.items()]
 
 
 class RunFigures:
@@ -439,16 +423,10 @@ def noise_of(figures: RunFigures, peers: Sequence[Group]) -> MetricNoise:
     cells = [cell for own in peers for session in own.sessions for cell in session]
     steps = (_step(figures.metric, run) for cell in cells for run in cell.runs)
     floor = max((step**2 / 12 for step in steps), default=0.0)
-    groups = [
-        replace(
-            group,
-            sessions=[
-                {cell.key: figures.logs(cell.runs) for cell in session}
-                for session in group.sessions
-            ],
-        )
-        for group in peers
-    ]
+    groups = []
+    for group in peers:
+        logs = [{c.key: figures.logs(c.runs) for c in own} for own in group.sessions]
+        groups.append(replace(group, sessions=logs))
     return estimate_noise(groups, dict.fromkeys(cell.key for cell in cells), floor)
 
 

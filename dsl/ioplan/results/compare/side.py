@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from ioplan.core.units import digits
 from ioplan.language.metric import HOST, Metric
+from ioplan.planner.places import place_of
 from ioplan.planner.run_id import canonical
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.window import window_of
+from ioplan.results.report.sentences import place_text
 from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store
 
@@ -110,29 +112,25 @@ def _add(cells: dict[Key, CellRuns], records: Iterable[RunRecord], kind: str) ->
     for record in _in_windows([run for run in current if run.asked.kind == kind]):
         if record.status == "interrupted":
             continue
-        asked, id = record.asked, record.run_id
-        place = id, asked.test, asked.step, tuple(sorted(asked.cell.items()))
-        if place not in occurrences:
-            occurrences[place] = count[id]
+        id, where = record.run_id, (record.run_id, *place_of(record))
+        if where not in occurrences:
+            occurrences[where] = count[id]
             count[id] += 1
-        key = id, occurrences[place]
+        key = id, occurrences[where]
         cell = cells.setdefault(key, CellRuns(*key))
         (cell.runs if record.status == "ok" else cell.failed).append(record)
 
 
-def _in_windows(records: Sequence[RunRecord]) -> list[RunRecord]:
+def _in_windows(records: Sequence[RunRecord]) -> Iterator[RunRecord]:
     """Without the rounds before the last window of their test."""
     by_test: dict[str, list[RunRecord]] = {}
     for record in records:
         by_test.setdefault(record.asked.test, []).append(record)
     windows = {test: window_of(runs) for test, runs in by_test.items()}
-    return [
-        record
-        for record in records
-        if (window := windows[record.asked.test]) is None
-        or not record.asked.round
-        or window.holds(record)
-    ]
+    for record in records:
+        window = windows[record.asked.test]
+        if window is None or not record.asked.round or window.holds(record):
+            yield record
 
 
 # Which cell of one side is which of the other: cells are paired by what they do.
@@ -206,11 +204,9 @@ def _values(runs: Iterable[RunRecord], read: Callable[[RunRecord], str]) -> str:
 
 def has_one_method(pair: CellPair) -> bool:
     """Whether both cells were measured by one backend in one mode."""
-    base, new = (
-        [_values((*c.runs, *c.failed), CIRCUMSTANCES[name]) for name in METHOD]
-        for c in pair
-    )
-    return base == new
+    base, new = ((*cell.runs, *cell.failed) for cell in pair)
+    reads = [CIRCUMSTANCES[name] for name in METHOD]
+    return all(_values(base, read) == _values(new, read) for read in reads)
 
 
 def remarks(pair: CellPair) -> tuple[str, ...]:
@@ -218,7 +214,8 @@ def remarks(pair: CellPair) -> tuple[str, ...]:
     base, new = pair
     texts = ["prepared differently"] if base.state != new.state else []
     if _length(base) != _length(new):
-        texts.append(f"{_time(base)} in BASE, {_time(new)} in NEW")
+        times = [digits(cell.any.run_s) for cell in pair]
+        texts.append(f"{times[0]} s in BASE, {times[1]} s in NEW")
     elif base.run_id != new.run_id:
         texts.append("the plan does something else around it")
     return tuple(texts)
@@ -229,17 +226,10 @@ def _length(cell: CellRuns) -> tuple[object, ...]:
     return job.warmup_ns, job.run_ns, job.limit_bytes, job.passes
 
 
-def _time(cell: CellRuns) -> str:
-    return f"{digits(cell.any.run_s)} s"
-
-
 def cell_name(cell: CellRuns) -> str:
     asked = cell.any.asked
-    place = place_text(asked.name, asked.cell)
-    return f"{asked.test}: {place}" if place else asked.test
+    return cell_title(asked.test, asked.cell, asked.name)
 
 
-def place_text(step: str, cell: Mapping[str, str]) -> str:
-    """A named step and a cell as the plan writes them: `later gap=1s`."""
-    axes = (f"{name}={value}" for name, value in cell.items())
-    return " ".join(filter(None, (step, *axes)))
+def cell_title(test: str, cell: Mapping[str, str], step: str = "") -> str:
+    return ": ".join(filter(None, (test, place_text(cell, step))))

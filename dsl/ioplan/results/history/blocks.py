@@ -1,16 +1,28 @@
-"""A history as blocks: a row for each series, or for each session of one series."""
+"""A history as blocks, and as a report's document: what changed, series by series."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Literal
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
-from ioplan.results.compare.blocks import change_text
-from ioplan.results.history.model import Change, History, Point, Series
+from ioplan.language.metric import METRICS
+from ioplan.results.compare.blocks import percent_change
+from ioplan.results.history.model import Change, History, Level, Point, Series
 from ioplan.results.history.monitor import budget
-from ioplan.results.report.blocks import Table, Text, Tone
+from ioplan.results.report.blocks import Chip, Facts, Judged, Table, Text, Tone
+from ioplan.results.report.charts.request import NAMES
+from ioplan.results.report.documents import (
+    ChartSpec,
+    Column,
+    Document,
+    FirstScreen,
+    Frame,
+    Section,
+)
+from ioplan.results.report.first_screen import MOST_CHIPS
 from ioplan.results.report.terminal.sparkline import level_line
 
 WIDTH = 16
@@ -43,24 +55,16 @@ def _heading(series: Series) -> str:
 
 
 def _table(heading: str, group: Sequence[Series]) -> Table:
-    rows = [
-        (
-            series.name,
-            _sparkline(series),
-            str(len(series.points)),
-            value_text(series, series.points[-1].value),
-            band_text(series),
-            ", ".join(_percent(one.ratio) for one in series.changes[-2:]) or "–",
-        )
-        for series in group
-    ]
+    rows = []
+    for series in group:
+        changes = ", ".join(percent_change(c.ratio) for c in series.changes[-2:])
+        newest = metric_text(series.points[-1].value, series.unit)
+        count, band = str(len(series.points)), band_text(series)
+        texts = series.name, _sparkline(series), count, newest, band, changes or "–"
+        rows.append(tuple(map(Text, texts)))
     headings = ("cell", "history", "sessions", "newest", "band", "changes")
-    return Table(
-        heading,
-        headings,
-        tuple(tuple(map(Text, row)) for row in rows),
-        frozenset(range(1, len(headings))),
-    )
+    numeric = frozenset(range(1, len(headings)))
+    return Table(heading, headings, tuple(rows), numeric)
 
 
 def _sparkline(series: Series) -> str:
@@ -77,13 +81,9 @@ def _sessions(series: Series, everything: bool) -> Iterator[Text | Table]:
     for place, point in list(enumerate(series.points))[first:]:
         change = changes.get(place)
         tone = TONES[change.verdict] if change else "plain"
-        texts = (
-            point.session,
-            date_text(point),
-            value_text(series, point.value),
-            _percent(change.ratio) if change else "",
-            "; ".join(point.changed),
-        )
+        value = metric_text(point.value, series.unit)
+        ratio = percent_change(change.ratio) if change else ""
+        texts = (point.session, _date(point), value, ratio, "; ".join(point.changed))
         rows.append(tuple(Text(text, tone) for text in texts))
     headings = "session", "began (UTC)", series.metric, "change", "what else changed"
     yield Text(f"{series.name}, {_heading(series)}", "strong")
@@ -95,7 +95,7 @@ def _sessions(series: Series, everything: bool) -> Iterator[Text | Table]:
         yield Text(series.why)
 
 
-# Words that the terminal and the page have in common.
+# Words.
 
 
 def group_text(series: Series) -> str:
@@ -110,15 +110,7 @@ def band_text(series: Series) -> str:
     return f"± {digits(100 * (newest.high / newest.value - 1))} %"
 
 
-def value_text(series: Series, value: float) -> str:
-    return metric_text(value, series.unit)
-
-
-def _percent(ratio: float) -> str:
-    return change_text(ratio, is_ratio=False)
-
-
-def date_text(point: Point) -> str:
+def _date(point: Point) -> str:
     return point.at[:16].replace("T", " ")
 
 
@@ -126,25 +118,24 @@ def change_texts(series: Series) -> Iterator[Text]:
     """The changes, and the newest signal if it is none yet or no longer one."""
     for change in series.changes:
         yield Text(change_line(series, change), TONES[change.verdict])
-    newest = series.signals[-1] if series.signals else None
-    if newest and newest.state == "suspected":
+    for newest in series.signals[-1:]:
         since = f"a change since {newest.session}"
-        text = f"suspected: {since}; more sessions confirm or withdraw it"
-        yield Text(text, "warning")
-    elif newest and newest.state == "withdrawn":
-        text = f"withdrawn: a change since {newest.session}, by {newest.seen}"
-        yield Text(text, "warning")
+        if newest.state == "suspected":
+            text = f"suspected: {since}; more sessions confirm or withdraw it"
+            yield Text(text, "warning")
+        elif newest.state == "withdrawn":
+            yield Text(f"withdrawn: {since}, by {newest.seen}", "warning")
 
 
 def change_line(series: Series, change: Change) -> str:
     """`worse: iops 100k -> 94.9k, -5.1 % (…) since …; with it: …`."""
-    before, after = (value_text(series, one) for one in (change.before, change.after))
-    interval = f"{_percent(change.low)} to {_percent(change.high)}"
-    is_drift = change.kind == "drift"
+    ends = (metric_text(end, series.unit) for end in (change.before, change.after))
+    interval = f"{percent_change(change.low)} to {percent_change(change.high)}"
+    drift, about = ("drift of ", "about ") if change.kind == "drift" else ("", "")
     return (
-        f"{change.verdict}: {'drift of ' if is_drift else ''}{series.metric} {before} "
-        f"-> {after}, {_percent(change.ratio)} ({interval}) since "
-        f"{'about ' if is_drift else ''}{change.session}; {_cause(change)}"
+        f"{change.verdict}: {drift}{series.metric} {' -> '.join(ends)}, "
+        f"{percent_change(change.ratio)} ({interval}) since {about}{change.session}; "
+        f"{_cause(change)}"
     )
 
 
@@ -183,3 +174,129 @@ def _promise(history: History, judged: Sequence[Series]) -> str:
     if len(others) == len(judged):
         return f"no promise on false alarms: {sessions}"
     return f"{promise}, without the {len(others)} that have {sessions}"
+
+
+# A page: a picture of each series, and what changed.
+
+LABEL = "Sessions"
+X = Column("x", "session, the oldest first", "")
+NAMED = (*(Column(n, n) for n in ("session", "began")), Column("with", "changed"))
+OUTCOMES: dict[Tone, str] = {"bad": "failed", "good": "held", "warning": "undecided"}
+VERDICTS: tuple[Literal["failed", "held"], ...] = ("failed", "held")
+MOST_POINTS = 5000
+BAND = (
+    "line and band: the mean of a level, and where 19 of 20 of its sessions lie; a "
+    "level ends where a change was called"
+)
+
+
+def document(history: History, made: str) -> Document:
+    tests = groupby(history.series, key=lambda own: (own.test, own.group, own.metric))
+    sections = [_section(n, list(group)) for n, (_, group) in enumerate(tests, 1)]
+    changes = [line for section in sections for line in section.judged]
+    outcomes = [line.outcome for line in changes]
+    chips = [Chip(line.text, line.tone) for line in changes[:MOST_CHIPS]]
+    return Document(
+        screen=FirstScreen(
+            title=f"History of {history.plan}",
+            line=made,
+            outcome=next((v for v in VERDICTS if v in outcomes), "none"),
+            sentence=f"{sentence(history)}.",
+            chips=tuple(chips),
+        ),
+        made=made,
+        sessions=(Facts(LABEL, tuple(_facts(history))),),
+        sections=tuple(sections),
+        absent=(),
+    )
+
+
+def _facts(history: History) -> Iterator[tuple[str, str]]:
+    dates = [_date(point) for series in history.series for point in series.points]
+    yield "number", str(history.sessions)
+    if dates:
+        yield "first", min(dates)
+        yield "last", max(dates)
+    yield "series parted by", ", ".join(history.by)
+
+
+def _section(number: int, group: Sequence[Series]) -> Section:
+    first = group[0]
+    lines = [
+        Judged(OUTCOMES[text.tone], f"{series.name}: {text.text}")
+        for series in group
+        for text in change_texts(series)
+    ]
+    return Section(
+        id=f"test-{number}",
+        title=f"{first.test}, {first.metric}: {group_text(first)}",
+        judged=tuple(line for line in lines if line.outcome != "undecided"),
+        remarks=tuple(line for line in lines if line.outcome == "undecided"),
+        pictures=tuple(map(picture, group)),
+        runs=_level_table(group),
+        counted=counted(max(len(series.points) for series in group), "session"),
+    )
+
+
+def picture(series: Series) -> ChartSpec:
+    """Points, levels with their bands, and breaks where these change."""
+    title = NAMES.get(series.metric, series.metric)
+    y = Column("y", title, series.unit)
+    first = max(0, len(series.points) - MOST_POINTS)
+    rows = [
+        (place, own.value, own.session, _date(own), "; ".join(own.changed))
+        for place, own in enumerate(series.points, 1)
+        if place > first
+    ]
+    notes = [BAND, f"band {band_text(series)}", *filter(None, [series.why])]
+    if first:
+        notes.append(f"the newest {MOST_POINTS:,} of {len(series.points):,} sessions")
+    return ChartSpec(
+        kind="history",
+        title=f"{series.name}: {title}",
+        line="",
+        frame=Frame((X, y, *NAMED), rows),
+        overlay=_levels(series, y, first),
+        notes=tuple(notes),
+    )
+
+
+def _levels(series: Series, y: Column, first: int) -> Frame:
+    levels = [level for level in series.levels if level.last >= first]
+    bands = (band for own in levels for band in _bands(own, max(first, own.first)))
+    columns = (
+        Column("x", "from", X.unit),
+        Column("x2", "to", X.unit),
+        *(Column(key, key, y.unit) for key in ("mean", "low", "high")),
+        *NAMED,
+    )
+    return Frame(columns, [(*band, "", "", "") for band in bands])
+
+
+def _bands(level: Level, first: int) -> Iterator[tuple[float, ...]]:
+    """From, to, middle and both ends; of a drift, for each session."""
+    ends = level.value, level.low, level.high
+    if level.began == level.value:
+        yield first + 0.6, level.last + 1.4, *ends
+        return
+    step = (level.value / level.began) ** (1 / (level.last - level.first))
+    for at in range(first, level.last + 1):
+        factor = step ** (at - level.last)
+        yield at + 0.5, at + 1.5, *(factor * end for end in ends)
+
+
+def _level_table(group: Sequence[Series]) -> Frame:
+    """A row for each level; all series of a group are of one metric."""
+    metric = group[0].metric
+    names = ("cell", "metric", "since", "until")
+    columns = (
+        *(Column(name, name) for name in names),
+        Column("sessions", "sessions", ""),
+        Column(f"value_{metric}", metric, METRICS.get(metric, ("ns",))[0]),
+    )
+    rows = []
+    for series, level in ((own, level) for own in group for level in own.levels):
+        points = series.points[level.first : level.last + 1]
+        dates = _date(points[0]), _date(points[-1])
+        rows.append((series.name, metric, *dates, len(points), level.value))
+    return Frame(columns, rows)
