@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import ceil
 
@@ -41,16 +41,13 @@ def axis_title(name: str) -> str:
 
 def numbers(texts: Iterable[str]) -> tuple[dict[str, float], str] | None:
     """The numbers that an axis' values stand for, and their unit; None for names."""
-    found: dict[str, float] = {}
-    units = set()
-    for text in dict.fromkeys(texts):
-        try:
-            quantity = parse_quantity(text)
-        except QuantityError:
-            return None
-        found[text] = quantity.value
-        units.add(UNITS[quantity.kind])
-    return (found, units.pop()) if len(units) == 1 else None
+    try:
+        quantities = {text: parse_quantity(text) for text in dict.fromkeys(texts)}
+    except QuantityError:
+        return None
+    units = {UNITS[quantity.kind] for quantity in quantities.values()}
+    values = {text: quantity.value for text, quantity in quantities.items()}
+    return (values, units.pop()) if len(units) == 1 else None
 
 
 def in_order(texts: Iterable[str]) -> tuple[str, ...]:
@@ -61,24 +58,24 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def scale_of(values: Iterable[float]) -> Scale:
-    """Logarithmic where the values are far apart."""
+    """Logarithmic where the values are far apart, or each the same multiple of the
+    one before."""
     present = sorted(set(values))
     if not present or present[0] <= 0:
         return "linear"
-    wide = present[-1] / present[0] >= WIDE
-    return "log" if wide or _geometric(present) else "linear"
+    ratios = [after / before for before, after in pairwise(present)]
+    is_wide = present[-1] / present[0] >= WIDE
+    return "log" if is_wide or (len(ratios) > 1 and is_even(ratios)) else "linear"
+
+
+def is_even(steps: Sequence[float]) -> bool:
+    return bool(steps) and max(steps) <= 1.01 * min(steps)
 
 
 def latency_scale(values: Iterable[object]) -> Scale:
     """Latencies that lie far apart are seen on a logarithmic axis only."""
-    found = [one for one in values if isinstance(one, (int, float)) and one > 0]
-    return "log" if found and max(found) >= FAR * min(found) else "linear"
-
-
-def _geometric(values: list[float]) -> bool:
-    """Whether each value is the same multiple of the one before."""
-    ratios = [after / before for before, after in pairwise(values)]
-    return len(ratios) > 1 and max(ratios) <= 1.01 * min(ratios)
+    positive = [v for v in values if isinstance(v, (int, float)) and v > 0]
+    return "log" if positive and max(positive) >= FAR * min(positive) else "linear"
 
 
 TIME_STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.records.record import RunRecord, Steady
 from ioplan.results.measure.steady_state import least_squares_slope
-from ioplan.results.report.charts.encoding import Datum, framed, same_dimensions
+from ioplan.results.report.charts.encoding import Datum, drawn
 from ioplan.results.report.charts.over_axis import failed_note
 from ioplan.results.report.charts.request import metric_name
 from ioplan.results.report.documents import ChartSpec, Column
@@ -20,7 +19,7 @@ from ioplan.results.report.sentences import has_all_values, steady_window_line
 LIMITS = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")
 
 
-class Curve(Struct, frozen=True):
+class Curve(NamedTuple):
     """The value of each round or window by its number, and the last assessment."""
 
     dimensions: Dimensions
@@ -28,26 +27,20 @@ class Curve(Struct, frozen=True):
     steady: Steady
     failed: Mapping[int, str]
 
-    @property
-    def data(self) -> Iterator[Datum]:
-        """A row a round; one that failed has its status only."""
-        for number in sorted({*self.values, *self.failed}):
-            value, status = self.values.get(number), self.failed.get(number, "ok")
-            yield Datum(self.dimensions, (float(number), value), status)
-
 
 def convergence(
     runs: Sequence[Point], prepared: Sequence[Point]
 ) -> Iterator[ChartSpec]:
     """A picture of the rounds, and one of the writes that were to become steady."""
-    yield from _pictures(list(_round_curves(runs)), "round", "rounds", _metrics(runs))
-    found = list(_window_curves(prepared))
-    yield from _pictures(found, "window", "preparation", _metrics(prepared))
+    yield from _pictures(runs, _round_curves(runs), "round", "rounds")
+    yield from _pictures(prepared, _window_curves(prepared), "window", "preparation")
 
 
-def _metrics(points: Sequence[Point]) -> dict[str, Metric]:
-    """What the tracked metrics are, by their text."""
-    return {
+def _pictures(
+    points: Sequence[Point], curves: Iterator[Curve], x: str, what: str
+) -> Iterator[ChartSpec]:
+    """A picture for each tracked metric."""
+    metrics = {
         run.steady.metric: parse_metric(
             run.steady.metric, [stream.name for stream in run.streams]
         )
@@ -55,14 +48,11 @@ def _metrics(points: Sequence[Point]) -> dict[str, Metric]:
         for run in point.runs
         if run.steady
     }
-
-
-def _pictures(
-    curves: list[Curve], x: str, what: str, metrics: dict[str, Metric]
-) -> Iterator[ChartSpec]:
-    for name in dict.fromkeys(curve.steady.metric for curve in curves):
-        found = [curve for curve in curves if curve.steady.metric == name]
-        yield _picture(found, x, what, metrics[name])
+    by_metric: dict[str, list[Curve]] = {}
+    for curve in curves:
+        by_metric.setdefault(curve.steady.metric, []).append(curve)
+    for name, few in by_metric.items():
+        yield _picture(few, x, what, metrics[name])
 
 
 def _round_curves(points: Sequence[Point]) -> Iterator[Curve]:
@@ -90,49 +80,43 @@ def _window_curves(points: Sequence[Point]) -> Iterator[Curve]:
 
 
 def _picture(curves: list[Curve], x: str, what: str, metric: Metric) -> ChartSpec:
-    unit = metric.unit
-    y = Column("y", metric_name(metric), unit)
-    data = [datum for curve in curves for datum in curve.data]
-    frame, channels = framed(data, (Column("x", x, ""), y), colored=False)
-    whole = [curve for curve in curves if has_all_values(curve.steady)]
-    windows = [Datum(curve.dimensions, _window(curve)) for curve in whole]
-    columns = tuple(
-        Column(key, key, "" if key.startswith("x") else unit) for key in LIMITS
-    )
-    overlay, _ = framed(windows, columns, colored=False)
-    unsteady_first = sorted(curves, key=lambda curve: curve.steady.reached)
+    """A row a round; one that failed has its status only."""
+    unit, name = metric.unit, metric_name(metric)
+    data = [
+        Datum(places, (float(n), values.get(n)), failed.get(n, "ok"))
+        for places, values, _, failed in curves
+        for n in sorted({*values, *failed})
+    ]
     failed = failed_note(sum(len(curve.failed) for curve in curves))
-    return ChartSpec(
-        kind="convergence",
-        title=f"Steady state of the {what}: {metric_name(metric)}",
-        line="",
-        frame=frame,
-        channels=channels,
-        overlay=overlay if whole and same_dimensions(frame, overlay) else None,
-        notes=(*first_lines([_note(curve, unit) for curve in unsteady_first]), *failed),
+    unsteady_first = sorted(curves, key=lambda curve: curve.steady.reached)
+    lines = [
+        f"{', '.join(curve.dimensions.values())}: "
+        f"{steady_window_line(curve.steady, unit)}"
+        for curve in unsteady_first
+    ]
+    judged = [curve for curve in curves if has_all_values(curve.steady)]
+    return drawn(
+        "convergence",
+        f"Steady state of the {what}: {name}",
+        data,
+        (Column("x", x, ""), Column("y", name, unit)),
+        colored=False,
+        over=[Datum(curve.dimensions, _window(curve)) for curve in judged],
+        over_columns=tuple(
+            Column(key, key, "" if key.startswith("x") else unit) for key in LIMITS
+        ),
+        notes=(*first_lines(lines), *failed),
     )
 
 
 def _window(curve: Curve) -> tuple[float, ...]:
     """The window, its limits as the standard draws them, and its straight line."""
-    steady, last = curve.steady, max(curve.values)
-    count = len(steady.values)
-    mean, half = steady.mean, steady.range_limit_percent / 200
-    slope = least_squares_slope(steady.values) if count > 1 else 0.0
+    values, last, mean = curve.steady.values, max(curve.values), curve.steady.mean
+    count, half = len(values), curve.steady.range_limit_percent / 200
+    slope = least_squares_slope(values) if count > 1 else 0.0
     rise = slope * (count - 1) / 2
     return (
-        float(last - count + 1),
-        float(last),
-        mean,
-        mean * (1 - half),
-        mean * (1 + half),
-        min(steady.values),
-        max(steady.values),
-        mean - rise,
-        mean + rise,
+        *(float(last - count + 1), float(last), mean),
+        *(mean * (1 - half), mean * (1 + half), min(values), max(values)),
+        *(mean - rise, mean + rise),
     )
-
-
-def _note(curve: Curve, unit: str) -> str:
-    where = ", ".join(curve.dimensions.values())
-    return f"{where}: {steady_window_line(curve.steady, unit)}"

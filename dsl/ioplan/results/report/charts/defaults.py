@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -17,6 +17,10 @@ from ioplan.results.report.point import Point, only_trims
 
 FEW, WIDE = 4, 40
 """A matrix of two axes is wide from so many cells on, where neither axis is short."""
+LOADS = ("qd", "rate")
+
+Axes = dict[str, list[str]]
+"""The axes with more than one value, in the plan's order, and their texts."""
 
 
 def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
@@ -24,11 +28,8 @@ def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
     if test and test.charts:
         return test.charts
     if test and test.seek:
-        return with_found(test.seek, points)
+        return _of_seek(test.seek, points)
     return suggested(points)
-
-
-LOADS = ("qd", "rate")
 
 
 def against_load(points: Sequence[Point], charts: Sequence[Chart]) -> tuple[Chart, ...]:
@@ -36,23 +37,23 @@ def against_load(points: Sequence[Point], charts: Sequence[Chart]) -> tuple[Char
     such a chart."""
     axes = _axes(points)
     swept = [name for name in axes if name.rpartition(".")[2] in LOADS]
-    if not swept or any(one.by[:1] == ("iops",) for one in charts):
+    if not swept or any(other.by[:1] == ("iops",) for other in charts):
         return ()
-    trims = only_trims(run for point in points for run in point.runs)
     others = [name for name in axes if name not in (swept[-1], "step")]
-    return (chart("lines", ("trim.p99" if trims else "p99",), ("iops",), others),)
+    p99 = "trim.p99" if _only_trims(points) else "p99"
+    return (chart("lines", (p99,), ("iops",), others),)
 
 
-def with_found(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
+def _of_seek(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
     """What was found in each cell, in place of the IOPS if these were sought; one cell
     alone is told in a line."""
     axes, usual = _axes(points), suggested(points)
     if not axes:
         return usual
-    found = Metric(name=seek.axis, sought=seek.kind)
-    made = chart(_kind(points, axes[-1]), (), axes[-1:], axes[-2:-1])
+    *per, by = [*axes][-2:]
+    made = chart(_kind(axes[by]), (), (by,), per)
+    first = replace(made, metrics=(Metric(name=seek.axis, sought=seek.kind),))
     is_rate = seek.axis.rpartition(".")[2] == "rate"
-    first = replace(made, metrics=(found,))
     return (first, *(usual[1:] if is_rate else usual))
 
 
@@ -63,35 +64,26 @@ def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
     Without an axis: the run over time, and its latencies. Of sequential I/O, throughput
     is what is looked at.
     """
-    axes, rate = _axes(points), "bandwidth" if _sequential(points) else "iops"
+    axes, trims = _axes(points), _only_trims(points)
+    rate = "bandwidth" if _sequential(points) else "iops"
     mean, p99 = "mean", "p99"
-    trims = only_trims(run for point in points for run in point.runs)
     if trims:
         rate, mean, p99 = "trim.iops", "trim.mean", "trim.p99"
     if not axes:
         bands = () if trims else (chart("bands", ("p99",), ("time",)),)
-        return (
-            chart("scatter", (rate,), ("time",)),
-            *bands,
-            chart("percentiles", (p99,), ()),
-        )
-    by, per = axes[-1:], axes[-2:-1]
-    if per and _is_wide(points, by[0], per[0]):
-        both = (*by, *per)
-        return (chart("heatmap", (rate,), both), chart("heatmap", (mean, p99), both))
-    kind = _kind(points, by[0])
-    return (chart(kind, (rate,), by, per), chart(kind, (mean, p99), by, per))
+        scatter = chart("scatter", (rate,), ("time",))
+        return (scatter, *bands, chart("percentiles", (p99,), ()))
+    *per, by = [*axes][-2:]
+    sizes = [len(axes[name]) for name in (by, *per)]
+    kind, over = _kind(axes[by]), [by]
+    if per and min(sizes) >= FEW and sizes[0] * sizes[1] >= WIDE:  # too many lines
+        kind, over, per = "heatmap", [by, *per], []
+    return (chart(kind, (rate,), over, per), chart(kind, (mean, p99), over, per))
 
 
-def _is_wide(points: Sequence[Point], by: str, per: str) -> bool:
-    """Whether lines would be too many to tell one from the other."""
-    sizes = [len(varied(points)[name]) for name in (by, per)]
-    return min(sizes) >= FEW and sizes[0] * sizes[1] >= WIDE
-
-
-def _kind(points: Sequence[Point], axis: str) -> str:
+def _kind(texts: Sequence[str]) -> str:
     """Lines over numbers, bars over names."""
-    return "lines" if numbers(varied(points)[axis]) else "bars"
+    return "lines" if numbers(texts) else "bars"
 
 
 def chart(
@@ -109,19 +101,24 @@ def chart(
     )
 
 
+def _axes(points: Sequence[Point]) -> Axes:
+    texts = varied(point.dimensions for point in points)
+    return {name: each for name, each in texts.items() if name != "session"}
+
+
+def _records(points: Sequence[Point]) -> list[RunRecord]:
+    return [run for point in points for run in point.runs]
+
+
+def _only_trims(points: Sequence[Point]) -> bool:
+    return only_trims(_records(points))
+
+
 def _sequential(points: Sequence[Point]) -> bool:
     """Whether all I/O was in order."""
-    return all(
-        stream.pattern == "sequential"
-        for point in points
-        for run in point.runs
-        for stream in run.asked.workload.streams
-    )
-
-
-def _axes(points: Sequence[Point]) -> list[str]:
-    """The axes with more than one value, in the plan's order."""
-    return [name for name in varied(points) if name != "session"]
+    runs = _records(points)
+    streams = (stream for run in runs for stream in run.asked.workload.streams)
+    return all(stream.pattern == "sequential" for stream in streams)
 
 
 # Charts of power and temperature, which appear where something measured them.
@@ -135,16 +132,15 @@ UNASKED = ("watts", "iops_per_watt", "temperature")
 METRICS = (*UNASKED, "bandwidth_per_watt")
 
 
-def power_charts(test: Test | None, points: Sequence[Point]) -> Iterable[Chart]:
+def power_charts(test: Test | None, points: Sequence[Point]) -> Iterator[Chart]:
     """A chart of each figure that was measured and that no chart line names."""
-    records = [run for point in points for run in point.runs]
     named = {m.name for c in (test.charts if test else ()) for m in c.metrics}
     for name in UNASKED:
-        if name not in named and is_measured(name, records):
+        if name not in named and is_measured(name, _records(points)):
             like = suggested(points)[0]
             over_time = like.by[:1] == ("time",)
-            kind = "lines" if over_time else "bars"
             if not over_time or name != "iops_per_watt":
+                kind = "lines" if over_time else "bars"
                 yield chart(kind, (name,), like.by, like.per)
 
 
@@ -163,7 +159,6 @@ def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
 
 def is_measured(name: str, records: Iterable[RunRecord]) -> bool:
     """Whether any run has this telemetry."""
-    records = [record for record in records if record.telemetry]
+    samples = (Sample(run, RunDetail()) for run in records if run.telemetry)
     metric = Metric(name=name)
-    samples = (Sample(record, RunDetail()) for record in records)
     return any(figure(metric, [sample]).value is not None for sample in samples)

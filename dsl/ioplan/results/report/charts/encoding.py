@@ -1,22 +1,24 @@
-"""Which dimension of the rows becomes colour, dash, panel or choice."""
+"""A chart of rows: which of their dimensions become colour, dash, panel or choice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ioplan.results.report.charts.axis import axis_title, in_order
 from ioplan.results.report.documents import (
     JUDGED,
     STATUS,
     Channels,
+    ChartSpec,
     Column,
     Frame,
     Value,
 )
-from ioplan.results.report.point import Dimensions, Point
+from ioplan.results.report.point import Dimensions
 
 MOST_COLORS = 20
 ANY_NUMBER = 1 << 30
@@ -40,27 +42,29 @@ class Datum(Struct, frozen=True):
     judged: str = ""
 
 
-class _Channels(Struct):
-    """Dimensions that vary, and the channels that some of them were assigned."""
+def drawn(
+    kind: str,
+    title: str,
+    data: Sequence[Datum],
+    columns: tuple[Column, ...],
+    per: Sequence[str] = (),
+    colored: bool = True,
+    dashes: int = MOST_DASHES,
+    over: Sequence[Datum] = (),
+    over_columns: tuple[Column, ...] = (),
+    line: str = "",
+    **more: Any,
+) -> ChartSpec:
+    """A chart of rows, and of what lies `over` them where it has the same dimensions.
 
-    sizes: dict[str, int]
-    assigned: dict[str, str] = {}
-
-    def assign(self, channel: str, name: str, most: int) -> None:
-        """Assign a dimension, if both are free and the channel has room for it."""
-        if channel in self.assigned or not 1 < self.sizes.get(name, 0) <= most:
-            return
-        del self.sizes[name]
-        self.assigned[channel] = name
-
-
-def varied(points: Sequence[Point]) -> dict[str, list[str]]:
-    """The dimensions with more than one value, in the plan's order, and their texts."""
-    texts: dict[str, dict[str, None]] = {}
-    for point in points:
-        for name, text in point.dimensions.items():
-            texts.setdefault(name, {})[text] = None
-    return {name: list(each) for name, each in texts.items() if len(each) > 1}
+    `per` is what the plan wants a line for each of. Without `colored`, curves
+    cannot share a panel; `dashes` is how many kinds of line there are.
+    """
+    frame, channels = framed(data, columns, per, colored, dashes)
+    overlay, _ = framed(over, over_columns, per, colored, dashes)
+    is_alike = over and _dimension_keys(frame) == _dimension_keys(overlay)
+    more |= {"channels": channels, "overlay": overlay if is_alike else None}
+    return ChartSpec(kind, title, line, frame, **more)
 
 
 def framed(
@@ -70,52 +74,37 @@ def framed(
     colored: bool = True,
     dashes: int = MOST_DASHES,
 ) -> tuple[Frame, Channels]:
-    """Rows with a column for each dimension that varies, then the values.
-
-    `per` is what the plan wants a line for each of. Without `colored`, curves
-    cannot share a panel; `dashes` is how many kinds of line there are. The status
-    has a column where something failed.
-    """
-    data = _untied(data)
-    texts = _varying(data)
-    sizes = {name: len(found) for name, found in texts.items()}
-    assigned = _assigned(sizes, per, colored, dashes)
-    keys = {name: f"d{number}" for number, name in enumerate(texts)}
+    """Rows with a column for each dimension that varies, then the values; last what
+    went wrong, where anything did."""
+    places = _untied([one.dimensions for one in data])
+    texts = {n: t for n, t in varied(places).items() if all(n in p for p in places)}
+    assigned = _assigned({n: len(t) for n, t in texts.items()}, per, colored, dashes)
     columns = [
-        Column(keys[name], axis_title(name), "text", in_order(found))
-        for name, found in texts.items()
+        Column(f"d{number}", axis_title(name), "text", in_order(texts[name]))
+        for number, name in enumerate(texts)
     ]
-    heads = [tuple(one.dimensions[n] for n in texts) for one in data]
-    rest = [name for name in texts if name not in assigned.values()]
-    channel = "pick" if "panel" in assigned or _many(data, rest) else "panel"
-    if len(rest) == 1:
-        assigned[channel] = rest[0]
-    elif rest:
-        keys[TOGETHER], assigned[channel] = TOGETHER, TOGETHER
-        joined = [together({n: one.dimensions[n] for n in rest}) for one in data]
-        columns.append(Column(TOGETHER, "", "text", tuple(dict.fromkeys(joined))))
-        heads = [(*head, text) for head, text in zip(heads, joined, strict=True)]
-    last, tails = _told(data)
-    rows = [
-        (*head, *one.values, *tail)
-        for head, one, tail in zip(heads, data, tails, strict=True)
-    ]
-    frame = Frame((*columns, *values, *last), rows)
-    return frame, Channels(**{c: keys[name] for c, name in assigned.items()})
-
-
-def _told(data: Sequence[Datum]) -> tuple[tuple[Column, ...], list[tuple[str, ...]]]:
-    """The columns on what went wrong, where anything did, and their texts."""
+    keys = dict(zip(texts, (column.key for column in columns), strict=True))
+    heads = [[place[name] for name in texts] for place in places]
+    others = [name for name in texts if name not in assigned.values()]
+    if others:
+        joined = [together({n: place[n] for n in others}) for place in places]
+        order = tuple(dict.fromkeys(joined))
+        is_many = "panel" in assigned or len(order) > MOST_PANELS
+        name = others[0] if len(others) == 1 else TOGETHER
+        assigned["pick" if is_many else "panel"] = name
+        if len(others) > 1:
+            keys[TOGETHER] = TOGETHER
+            columns.append(Column(TOGETHER, "", "text", order))
+            heads = [[*head, text] for head, text in zip(heads, joined, strict=True)]
     failed = any(one.status != "ok" for one in data)
     judged = any(one.judged for one in data)
-    columns = (STATUS,) * failed + (JUDGED,) * judged
-    texts = [(one.status,) * failed + (one.judged,) * judged for one in data]
-    return columns, texts
-
-
-def same_dimensions(one: Frame, other: Frame) -> bool:
-    """Whether both have the same columns before their values."""
-    return _dimension_keys(one) == _dimension_keys(other)
+    rows = [
+        (*head, *one.values, *(one.status,) * failed, *(one.judged,) * judged)
+        for head, one in zip(heads, data, strict=True)
+    ]
+    marks = (STATUS,) * failed + (JUDGED,) * judged
+    frame = Frame((*columns, *values, *marks), rows)
+    return frame, Channels(**{c: keys[name] for c, name in assigned.items()})
 
 
 def _dimension_keys(frame: Frame) -> list[str]:
@@ -123,9 +112,22 @@ def _dimension_keys(frame: Frame) -> list[str]:
     return [key for key in keys if key == TOGETHER or key[:1] == "d"]
 
 
+def varied(places: Iterable[Dimensions]) -> dict[str, list[str]]:
+    """The dimensions with more than one value, in the plan's order, and their texts."""
+    texts: dict[str, dict[str, None]] = {}
+    for place in places:
+        for name, text in place.items():
+            texts.setdefault(name, {})[text] = None
+    return {name: list(each) for name, each in texts.items() if len(each) > 1}
+
+
 def together(dimensions: Dimensions) -> str:
     """Several dimensions in one text."""
     return ", ".join(f"{name} {value}" for name, value in dimensions.items())
+
+
+def without(dimensions: Mapping[str, str], *names: str) -> Dimensions:
+    return {name: text for name, text in dimensions.items() if name not in names}
 
 
 def tied(places: Sequence[Dimensions]) -> dict[str, str]:
@@ -133,74 +135,52 @@ def tied(places: Sequence[Dimensions]) -> dict[str, str]:
     everywhere = set.intersection(*(set(p) for p in places)) if places else set()
     names = [n for n in (places[0] if places else ()) if n in everywhere - {"session"}]
     found: dict[str, str] = {}
-    for number, name in enumerate(names):
-        for first in names[:number]:
-            if first not in found and _move_together(places, first, name):
+    for first, name in combinations(names, 2):
+        if first not in found and name not in found:
+            pairs = {(place[first], place[name]) for place in places}
+            sizes = {len(set(texts)) for texts in zip(*pairs, strict=True)}
+            if sizes == {len(pairs)} and len(pairs) > 1:
                 found[name] = first
-                break
     return found
 
 
-def _move_together(places: Sequence[Dimensions], one: str, other: str) -> bool:
-    """Whether each value of either always comes with one value of the other."""
-    pairs = {(p[one], p[other]) for p in places}
-    ones, others = {a for a, _ in pairs}, {b for _, b in pairs}
-    return 1 < len(pairs) == len(ones) == len(others)
-
-
-def _untied(data: Sequence[Datum]) -> list[Datum]:
-    """Rows with the values of axes that move together in one text."""
-    ties = tied([one.dimensions for one in data])
+def _untied(places: Sequence[Dimensions]) -> Sequence[Dimensions]:
+    """The values of axes that move together in one text."""
+    ties = tied(places)
     if not ties:
-        return list(data)
+        return places
     made = []
-    for one in data:
-        joined = {n: t for n, t in one.dimensions.items() if n not in ties}
+    for place in places:
+        joined = without(place, *ties)
         for name, first in ties.items():
-            joined[first] += f" ({axis_title(name)} {one.dimensions[name]})"
-        made.append(replace(one, dimensions=joined))
+            joined[first] += f" ({axis_title(name)} {place[name]})"
+        made.append(joined)
     return made
 
 
-def _varying(data: Sequence[Datum]) -> dict[str, list[str]]:
-    """Dimensions that all rows have, with more than one value."""
-    if not data:
-        return {}
-    found: dict[str, dict[str, None]] = {name: {} for name in data[0].dimensions}
-    for one in data:
-        for name in list(found):
-            if name in one.dimensions:
-                found[name][one.dimensions[name]] = None
-            else:
-                del found[name]
-    return {name: list(texts) for name, texts in found.items() if len(texts) > 1}
-
-
-def _many(data: Sequence[Datum], names: list[str]) -> bool:
-    return len({tuple(one.dimensions[n] for n in names) for one in data}) > MOST_PANELS
-
-
 def _assigned(
-    sizes: dict[str, int], per: Sequence[str], colored: bool, dashes: int
+    sizes: Mapping[str, int], per: Sequence[str], colored: bool, dashes: int
 ) -> dict[str, str]:
     """Channel to dimension: sessions and what the plan names come first."""
-    channels = _Channels(dict(sizes))
-    wanted = next((name for name in per if name in sizes), "")
+    free, assigned = dict(sizes), dict[str, str]()
+
+    def assign(channel: str, name: str, most: int) -> None:
+        """If both are free, and the channel has room for it."""
+        if channel not in assigned and 1 < free.get(name, 0) <= most:
+            del free[name]
+            assigned[channel] = name
+
+    wanted, sessions = next((n for n in per if n in sizes), ""), sizes.get("session", 0)
     if not colored:
-        channels.assign("panel", "session", MOST_PANELS)
-        return channels.assigned
-    shared = sizes.get("session", 0) <= MOST_PANELS
-    if "session" in sizes and shared and wanted and sizes[wanted] > min(FEW, dashes):
-        channels.assign("color", wanted, MOST_COLORS)
-        channels.assign("panel", "session", MOST_PANELS)
-    channels.assign("color", "session", ANY_NUMBER)
-    for channel, most in (("color", MOST_COLORS), ("dash", dashes)):
-        if wanted not in channels.assigned.values():
-            channels.assign(channel, wanted, most)
-    for channel, most in (("color", MOST_COLORS), ("dash", dashes)):
-        channels.assign(channel, "metric", most)
-    if "color" not in channels.assigned:
-        fitting = [n for n, size in channels.sizes.items() if size <= MOST_COLORS]
-        channels.assign("color", fitting[0] if fitting else "", MOST_COLORS)
-    channels.assign("dash", "step", dashes)
-    return channels.assigned
+        assign("panel", "session", MOST_PANELS)
+        return assigned
+    if 0 < sessions <= MOST_PANELS and sizes.get(wanted, 0) > min(FEW, dashes):
+        assign("color", wanted, MOST_COLORS)
+        assign("panel", "session", MOST_PANELS)
+    assign("color", "session", ANY_NUMBER)
+    for name in (wanted, "metric"):
+        assign("color", name, MOST_COLORS)
+        assign("dash", name, dashes)
+    assign("color", next((n for n in free if free[n] <= MOST_COLORS), ""), MOST_COLORS)
+    assign("dash", "step", dashes)
+    return assigned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -22,8 +22,6 @@ FAILED = ("failed", "undecided")
 
 
 class Limit(NamedTuple):
-    """One limit, and where along the x axis it was judged."""
-
     text: str
     value: float
     unit: str
@@ -31,101 +29,83 @@ class Limit(NamedTuple):
 
 def judged_of(point: Point, metric: Metric) -> str:
     """Which expectations of a figure a point does not meet; empty if it meets all."""
-    found = dict.fromkeys(
+    failed = dict.fromkeys(
         f"{verdict.outcome}: {verdict.expectation}"
         for verdict in _verdicts(point.runs, metric)
         if verdict.outcome in FAILED
     )
-    return "; ".join(found)
+    return "; ".join(failed)
 
 
 def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
-    """The picture with the limits that its figures were held against."""
+    """The picture with the limits that its figures were held against: from side to
+    side, or at each place along the axis that they hold at."""
     if not picture.marks.has_limits:
         return picture
-    unit, along = picture.frame.column(picture.y).unit, _along(picture)
-    x_of = _x_values(request, picture)
-    places: dict[Limit, set[Value]] = {}
-    for point in request.points:
-        at = x_of.get(point.dimensions.get(request.by, ""))
-        for limit in _limits(point, request, unit):
-            places.setdefault(limit, set()).add(at)
-    near = [one for one in places if _is_near(one.value, picture)]
-    far = [one for one in places if one not in near]
+    x, y = picture.frame.column(picture.x), picture.frame.column(picture.y)
+    records = [*picture.frame.records()]
+    # over time there are no cells along it
+    along = {None} if x.unit in ("s", "B") else {row[picture.x] for row in records}
+    places = _places(request, picture, y.unit)
+    figures = [v for row in records if isinstance(v := row[picture.y], (int, float))]
+    near = [limit for limit in places if _is_near(limit.value, figures, picture)]
+    far = [limit for limit in places if limit not in near][:MOST_LIMITS]
     notes = tuple(
-        f"limit beyond the chart: {_spoken(one)}" for one in far[:MOST_LIMITS]
+        f"limit beyond the chart: {one.text} ({metric_text(one.value, one.unit)})"
+        for one in far
     )
     picture = replace(picture, notes=(*picture.notes, *notes))
     if not near or len(near) > MOST_LIMITS:
         return picture
     rows = [
-        row
-        for one in near
-        for row in _rows(one, places[one], whole=places[one] >= along or None in along)
+        (at, limit.value, limit.text.removeprefix("expect ").strip())
+        for limit in near
+        for at in (
+            (None,) if places[limit] >= along or None in along else places[limit]
+        )
     ]
     columns = (
-        replace(picture.frame.column(picture.x), title=axis_title(request.by)),
-        picture.frame.column(picture.y),
+        replace(x, title=axis_title(request.by)),
+        y,
         Column("limit", "expectation"),
     )
     events = picture.limits.rows if picture.limits else ()
     return replace(picture, limits=Frame(columns, [*events, *rows]))
 
 
-def _along(picture: ChartSpec) -> set[Value]:
-    """The values of the x axis; over time there are no cells along it."""
-    if picture.frame.column(picture.x).unit in ("s", "B"):
-        return {None}
-    return {row[picture.x] for row in picture.frame.records()}
-
-
-def _x_values(request: Request, picture: ChartSpec) -> dict[str, Value]:
-    """Where the cells of each value of the axis stand."""
-    points = request.points
-    texts = [p.dimensions[request.by] for p in points if request.by in p.dimensions]
+def _places(request: Request, picture: ChartSpec, unit: str) -> dict[Limit, set[Value]]:
+    """Each limit of figures of a unit, and where along the x axis it was judged."""
+    texts = [p.dimensions[request.by] for p in request.along if request.by]
     known = None if picture.x_scale == "names" else numbers(texts)
-    return {text: known[0][text] if known else text for text in texts}
-
-
-def _limits(point: Point, request: Request, unit: str) -> Iterator[Limit]:
-    for metric in request.chart.metrics:
-        for verdict in _verdicts(point.runs, metric):
-            if verdict.limit is not None and metric.unit == unit:
-                yield Limit(verdict.expectation, verdict.limit, verdict.unit)
+    places: dict[Limit, set[Value]] = {}
+    for point in request.points:
+        text = point.dimensions.get(request.by)
+        at = known[0][text] if known and text is not None else text
+        for metric in request.chart.metrics:
+            for verdict in _verdicts(point.runs, metric):
+                if verdict.limit is not None and metric.unit == unit:
+                    limit = Limit(verdict.expectation, verdict.limit, verdict.unit)
+                    places.setdefault(limit, set()).add(at)
+    return places
 
 
 def _verdicts(runs: Sequence[RunRecord], metric: Metric) -> Iterator[Verdict]:
+    """Those of a metric; their line begins with `expect METRIC`."""
     for run in runs:
+        streams = [stream.name for stream in run.streams]
         for verdict in run.verdicts:
-            if _metric_of(verdict, run) == metric:
+            words = verdict.expectation.split()[1:2]
+            try:
+                own = parse_metric("".join(words), streams, [run.asked.name])
+            except MetricError:
+                continue  # a store that was passed on may say anything
+            if own == metric:
                 yield verdict
 
 
-def _metric_of(verdict: Verdict, run: RunRecord) -> Metric | None:
-    """What an expectation is of; its line begins with `expect METRIC`."""
-    words = verdict.expectation.split()[1:2]
-    streams = [stream.name for stream in run.streams]
-    try:
-        return parse_metric("".join(words), streams, [run.asked.name])
-    except MetricError:
-        return None  # a store that was passed on may say anything
-
-
-def _is_near(value: float, picture: ChartSpec) -> bool:
+def _is_near(value: float, figures: Sequence[float], picture: ChartSpec) -> bool:
     """Whether the figures can still be told apart with the limit in the chart."""
-    rows: Iterable[Value] = (row[picture.y] for row in picture.frame.records())
-    found = [one for one in rows if isinstance(one, (int, float))]
-    if not found:
+    if not figures:
         return False
-    least = 0.0 if picture.y_scale == "linear" else min(found) / REACH
-    return least <= value <= max(found) * REACH
-
-
-def _rows(limit: Limit, places: set[Value], whole: bool) -> Iterator[tuple[Value, ...]]:
-    """One from side to side, or one at each place that it holds at."""
-    for at in (None,) if whole else places:
-        yield (at, limit.value, limit.text.removeprefix("expect ").strip())
-
-
-def _spoken(limit: Limit) -> str:
-    return f"{limit.text} ({metric_text(limit.value, limit.unit)})"
+    least = 0.0 if picture.y_scale == "linear" else min(figures) / REACH
+    return least <= value <= max(figures) * REACH

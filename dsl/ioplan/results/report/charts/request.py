@@ -1,4 +1,4 @@
-"""One chart that is asked for, with the runs that it is drawn of."""
+"""A chart that is to be drawn, with the runs that it is drawn of, and its words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from ioplan.language.metric import DURING, PERCENTILE, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
 from ioplan.results.measure.metrics import RATIO_METRICS
-from ioplan.results.report.documents import (
-    Channels,
-    ChartSpec,
-    Column,
-    Frame,
-    Scale,
-)
+from ioplan.results.report.charts.encoding import Datum, drawn, varied
+from ioplan.results.report.documents import ChartSpec, Column, Scale
 from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 
@@ -56,7 +51,6 @@ MEANINGS = {
     "stack_cpu": "system_cpu without other programs, and without what ioplan and its "
     "programs used in user mode: kernel, drivers, interrupts",
 }
-"""What each CPU time is of."""
 
 
 class Request(Struct, frozen=True):
@@ -68,7 +62,6 @@ class Request(Struct, frozen=True):
 
     @property
     def marks(self) -> str:
-        """How its rows are drawn."""
         return CHARTS[self.chart.kind].marks
 
     @property
@@ -77,20 +70,19 @@ class Request(Struct, frozen=True):
         return CHARTS[self.chart.kind].renderer == "axis"
 
     @property
-    def line(self) -> str:
-        """The plan's own words; empty where the axes decide."""
-        return self.chart.text
-
-    @property
     def by(self) -> str:
         """What it is drawn over; empty for points without an axis."""
         return self.chart.by[0] if self.chart.by else ""
 
     @property
-    def per(self) -> tuple[str, ...]:
-        """What is drawn as a line each."""
-        further = self.chart.by[1:] if self.is_over_axis else ()
-        return (*self.chart.per, *further)
+    def along(self) -> list[Point]:
+        """The points that have a place on the first axis."""
+        return [p for p in self.points if not self.by or self.by in p.dimensions]
+
+    @property
+    def varied(self) -> dict[str, list[str]]:
+        """The dimensions in which its points differ."""
+        return varied(point.dimensions for point in self.points)
 
     def by_unit(self) -> Iterator[tuple[str, list[Metric]]]:
         """Metrics that can share an axis."""
@@ -106,26 +98,31 @@ class Request(Struct, frozen=True):
         return "log" if "log x" in self.chart.scales else otherwise
 
     def picture(
-        self, kind: str, title: str, framed: tuple[Frame, Channels], **more: Any
+        self,
+        kind: str,
+        title: str,
+        data: Sequence[Datum],
+        columns: tuple[Column, ...],
+        **more: Any,
     ) -> ChartSpec:
         """Rows as a chart with the title and the words of its line."""
-        frame, channels = framed
-        title = f"{title}{self.when}"
-        return ChartSpec(kind, title, self.line, frame, channels=channels, **more)
+        further = self.chart.by[1:] if self.is_over_axis else ()
+        more = {"per": (*self.chart.per, *further), "line": self.chart.text} | more
+        return drawn(kind, f"{title}{self.when}", data, columns, **more)
 
     @property
     def when(self) -> str:
         """The condition as the plan writes it, for a title."""
-        _, found, rest = self.line.partition(" when ")
-        return f" ({rest.partition(',')[0].strip()})" if found else ""
+        _, when, condition = self.chart.text.partition(" when ")
+        return f" ({condition.partition(',')[0].strip()})" if when else ""
 
 
-def left_out(found: int, most: int) -> str:
+def left_out(count: int, most: int) -> str:
     """A note on curves that are too many to draw; empty where all are drawn."""
-    if found <= most:
+    if count <= most:
         return ""
     return (
-        f"the first {most} of {found} curves are drawn: choose others with `when` in "
+        f"the first {most} of {count} curves are drawn: choose others with `when` in "
         "the chart line"
     )
 
@@ -163,7 +160,7 @@ def unit_of(metric: Metric) -> str:
     return CPU_UNIT if is_cpu else metric.unit
 
 
-def y_column(metrics: list[Metric]) -> Column:
+def y_column(metrics: Sequence[Metric]) -> Column:
     """The column of the values of metrics of one unit."""
     many = UNIT_NAMES.get(metrics[0].unit, "value")
     title = metric_name(metrics[0]) if len(metrics) == 1 else many

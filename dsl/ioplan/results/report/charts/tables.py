@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import compress
 from typing import NamedTuple
 
 from ioplan.language.metric import HOST, Metric
@@ -11,7 +12,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.scopes import labels_of, on_target, part_texts, scopes_of
 from ioplan.results.report.charts.axis import axis_title, in_order
 from ioplan.results.report.charts.defaults import METRICS as POWER
-from ioplan.results.report.charts.over_axis import Missing, values_of
+from ioplan.results.report.charts.over_axis import Missing, cells
 from ioplan.results.report.charts.request import (
     UNIT_NAMES,
     Request,
@@ -23,7 +24,6 @@ from ioplan.results.report.charts.request import (
 from ioplan.results.report.documents import (
     AGAINST,
     STATUS,
-    Channels,
     ChartSpec,
     Column,
     Frame,
@@ -41,12 +41,13 @@ TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load gen
 ALL, TRIMS, READS_AND_WRITES = "all", "trims", "reads, writes"
 ON = "on "
 """What stands before the name of a target."""
+FOUND, BEYOND_IT = "found", "found_no"
+"""The columns of what a seek found."""
 USUAL = {
     **{"scope": "", "cpu": None, "errors": 0, "verified": None},
     **{"rounds": "", "runs": 1, "status": "ok", "against": ""},
 }
 """A column that has this in every row is left out."""
-
 
 Against = Callable[[Point], Iterable[str]]
 
@@ -69,10 +70,10 @@ def run_frame(
     A percentile with too few I/Os beyond it is absent. Figures of a run that failed
     are of what was done until then. What speaks `against` its figures stands in a row.
     """
-    axes = axes_of(points)
+    axes, sought = axes_of(points), _sought_columns(points)
     columns = [
-        *dimension_columns(points, axes),
-        *found_columns(points),
+        *_place_columns(points, axes),
+        *sought,
         Column("scope", "I/Os"),
         *(Column(m.name, TITLES.get(m.name, m.name), unit_of(m)) for m in _metrics()),
         Column("rounds", "rounds"),
@@ -80,14 +81,29 @@ def run_frame(
         STATUS,
         AGAINST,
     ]
-    has_found = bool(found_columns(points))
     apart = any(len(scopes_of(point.counted)) > 1 for point in points)
     rows = [
-        (*_row(point, row, axes, reader, has_found), ", ".join(against(point)))
+        (
+            *_place(point, axes),
+            *(_sought(point, row) if sought else ()),
+            row.label,
+            *_figures(row, point.counted, reader),
+            point.window.label if point.window else "",
+            len(point.counted),
+            point.status,
+            ", ".join(against(point)),
+        )
         for point in points
         for row in table_rows(point, apart)
     ]
-    return _without_usual(Frame(tuple(columns), rows))
+    telling = [
+        column.key not in USUAL
+        or any(row[at] not in (USUAL[column.key], None) for row in rows)
+        for at, column in enumerate(columns)
+    ]
+    return Frame(
+        tuple(compress(columns, telling)), [tuple(compress(r, telling)) for r in rows]
+    )
 
 
 def axes_of(points: Sequence[Point]) -> list[str]:
@@ -107,28 +123,17 @@ def _metrics(
     )
 
 
-def varying(points: Sequence[Point], always: str = "") -> list[str]:
-    """The dimensions in which the points differ, and `always`."""
-    names = dict.fromkeys(name for point in points for name in point.dimensions)
-    texts = {name: {p.dimensions.get(name) for p in points} for name in names}
-    return [n for n in names if len(texts[n]) > 1 or n == always] or [*names][:1]
-
-
-def dimension_columns(points: Sequence[Point], axes: Sequence[str]) -> list[Column]:
-    """A column of texts for each axis."""
+def _place_columns(points: Sequence[Point], axes: Sequence[str]) -> list[Column]:
+    places = [point.dimensions for point in points]
+    texts = {axis: in_order(p[axis] for p in places if axis in p) for axis in axes}
     return [
-        Column(f"d{n}", axis_title(axis), "text", in_order(_texts(points, axis)))
+        Column(f"d{n}", axis_title(axis), "text", texts[axis])
         for n, axis in enumerate(axes)
     ]
 
 
-def dimension_values(point: Point, axes: Sequence[str]) -> list[Value]:
-    """The texts in these columns."""
+def _place(point: Point, axes: Sequence[str]) -> list[Value]:
     return [point.dimensions.get(axis, "") for axis in axes]
-
-
-def _texts(points: Sequence[Point], axis: str) -> Iterator[str]:
-    return (p.dimensions[axis] for p in points if axis in p.dimensions)
 
 
 def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
@@ -137,69 +142,40 @@ def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
 
     `apart` is whether any point of the table has several streams or directions.
     """
-    first, *parts = _streams_rows(point, apart)
-    targets = dict.fromkeys(name for run in point.counted for name in run.targets)
-    if targets and not parts:
-        first = first._replace(label=first.label or ALL)
-    by_target = [
-        TableRow(f"{ON}{name}", first.direction, None, name) for name in targets
-    ]
-    return [first, *parts, *by_target]
-
-
-def _streams_rows(point: Point, apart: bool) -> list[TableRow]:
     scopes = scopes_of(point.counted)
     trims: Direction | None = "trim" if only_trims(point.counted) else None
+    targets = dict.fromkeys(name for run in point.counted for name in run.targets)
+    parts: list[TableRow] = []
     if len(scopes) < 2:
-        name = labels_of(scopes)[0] if scopes and apart and not trims else ""
-        return [TableRow(TRIMS if trims else name, trims)]
-    both = any(scope.direction == "trim" for scope in scopes) and not trims
-    times = part_texts(point.counted)
-    parts = zip(labels_of(scopes), scopes, strict=True)
-    return [
-        TableRow(READS_AND_WRITES if both else ALL, trims),
-        *(
-            TableRow(label + times.get(scope.stream, ""), scope.direction, scope.stream)
-            for label, scope in parts
-        ),
-    ]
+        label = labels_of(scopes)[0] if scopes and apart else ""
+        label = TRIMS if trims else label or ALL * bool(targets)
+    else:
+        both = any(scope.direction == "trim" for scope in scopes) and not trims
+        label = READS_AND_WRITES if both else ALL
+        times = part_texts(point.counted)
+        parts = [
+            TableRow(name + times.get(scope.stream, ""), scope.direction, scope.stream)
+            for name, scope in zip(labels_of(scopes), scopes, strict=True)
+        ]
+    by_target = [TableRow(f"{ON}{name}", trims, None, name) for name in targets]
+    return [TableRow(label, trims), *parts, *by_target]
 
 
-FOUND, BEYOND_IT = "found", "found_no"
-"""The columns of what a seek found."""
-
-
-def found_columns(points: Sequence[Point]) -> list[Column]:
+def _sought_columns(points: Sequence[Point]) -> list[Column]:
     """The sought axis, and the nearest value that was no; none without a seek."""
-    found = (run.found for point in points for run in point.runs if run.found)
-    first = next(found, None)
-    if first is None:
-        return []
-    axis = axis_title(first.axis)
-    return [Column(FOUND, axis, first.unit), Column(BEYOND_IT, "no at", first.unit)]
+    sought = (run.found for point in points for run in point.runs if run.found)
+    if first := next(sought, None):
+        axis = axis_title(first.axis)
+        return [Column(FOUND, axis, first.unit), Column(BEYOND_IT, "no at", first.unit)]
+    return []
 
 
-def found_values(point: Point, row: TableRow, has_found: bool) -> list[Value]:
+def _sought(point: Point, row: TableRow) -> tuple[Value, Value]:
     """What a seek found, in the first row of its cell."""
-    found = point.runs[-1].found if point.runs else None
-    if not has_found or not found or row.direction or row.stream or row.target:
-        return [None, None] if has_found else []
-    return [found.value, found.no_at]
-
-
-def _row(
-    point: Point, row: TableRow, axes: list[str], reader: Reader, has_found: bool
-) -> tuple[Value, ...]:
-    runs = point.counted
-    return (
-        *dimension_values(point, axes),
-        *found_values(point, row, has_found),
-        row.label,
-        *_figures(row, runs, reader),
-        point.window.label if point.window else "",
-        len(runs),
-        point.status,
-    )
+    sought = point.runs[-1].found if point.runs else None
+    if not sought or row.direction or row.stream or row.target:
+        return None, None
+    return sought.value, sought.no_at
 
 
 def _figures(
@@ -209,50 +185,43 @@ def _figures(
     is_part = row.stream or row.target
     if row.target:
         runs = [on_target(run, row.target) for run in runs if row.target in run.targets]
-    for metric, found in zip(metrics, reader.figures(metrics, runs), strict=True):
+    for metric, figure in zip(metrics, reader.figures(metrics, runs), strict=True):
         # histograms are kept of all targets together
         is_merged = row.target and len(runs) > 1 and metric.percent is not None
         unknown = is_merged or (is_part and metric.name in HOST)
-        yield None if unknown else found.value
-
-
-def _without_usual(frame: Frame) -> Frame:
-    """Without the columns that have the usual value in every row."""
-    kept = [
-        at
-        for at, column in enumerate(frame.columns)
-        if column.key not in USUAL
-        or any(row[at] not in (USUAL[column.key], None) for row in frame.rows)
-    ]
-    columns = tuple(frame.columns[at] for at in kept)
-    return Frame(columns, [tuple(row[at] for at in kept) for row in frame.rows])
+        yield None if unknown else figure.value
 
 
 def listed(request: Request) -> Iterator[ChartSpec]:
     """All figures in one table, each in its own unit; those without any left out."""
-    by = request.by
-    points = [p for p in request.points if not by or by in p.dimensions]
-    found, notes = _found(request, points)
-    axes = varying(points, always=by)
-    heads = [Column(f"m{n}", metric_name(m), unit_of(m)) for n, m in enumerate(found)]
-    shown = points if found else [point for point in points if point.failed]
-    figures = list(zip(*found.values(), strict=True)) or [()] * len(shown)
+    points, missing = request.along, Missing()
+    figures: dict[Metric, list[Value]] = {}
+    for metric in request.chart.metrics:
+        power = metric.name in POWER  # the first screen tells that it was not measured
+        found = cells(request, [metric], points, Missing() if power else missing)
+        values = {id(cell.point): cell.value for cell in found}
+        if any(value is not None for value in values.values()):
+            figures[metric] = [values.get(id(point)) for point in points]
+    shown = points if figures else [point for point in points if point.failed]
+    failed = any(point.failed for point in shown)
+    names = list(dict.fromkeys(name for p in points for name in p.dimensions))
+    texts = {name: {p.dimensions.get(name) for p in points} for name in names}
+    axes = [n for n in names if len(texts[n]) > 1 or n == request.by] or names[:1]
+    heads = [Column(f"m{n}", metric_name(m), unit_of(m)) for n, m in enumerate(figures)]
     rows = [
-        (*dimension_values(point, axes), *values)
-        for point, values in zip(shown, figures, strict=True)
+        (*_place(point, axes), *values, *(point.status,) * failed)
+        for point, *values in zip(shown, *figures.values(), strict=True)
     ]
-    frame = Frame((*dimension_columns(points, axes), *heads), rows)
-    title = _title(list(found) or request.chart.metrics, by)
-    framed = _with_status(frame, shown), Channels()
-    yield request.picture("table", title, framed, x="", y="", notes=notes)
-
-
-def _with_status(frame: Frame, points: list[Point]) -> Frame:
-    """With what became of each row, where something failed."""
-    if not any(point.failed for point in points):
-        return frame
-    rows = [(*r, p.status) for r, p in zip(frame.rows, points, strict=True)]
-    return Frame((*frame.columns, STATUS), rows)
+    columns = *_place_columns(points, axes), *heads, *(STATUS,) * failed
+    yield ChartSpec(
+        "table",
+        f"{_title([*figures] or request.chart.metrics, request.by)}{request.when}",
+        request.chart.text,
+        Frame(columns, rows),
+        x="",
+        y="",
+        notes=missing.notes(),
+    )
 
 
 def _title(metrics: Sequence[Metric], by: str) -> str:
@@ -265,18 +234,3 @@ def _title(metrics: Sequence[Metric], by: str) -> str:
         for m in metrics
     )
     return f"{capital(', '.join(names))}{over}"
-
-
-def _found(
-    request: Request, points: list[Point]
-) -> tuple[dict[Metric, list[Value]], tuple[str, ...]]:
-    """The values of each metric that has any, and why others are missing."""
-    found: dict[Metric, list[Value]] = {}
-    told = Missing()
-    for metric in request.chart.metrics:
-        power = metric.name in POWER  # the first screen tells that it was not measured
-        missing = Missing() if power else told
-        parts = [tuple(values_of(request, metric, one, missing)) for one in points]
-        if any(part for part in parts if part != (None,)):
-            found[metric] = [part[0] if part else None for part in parts]
-    return found, told.notes()

@@ -1,22 +1,26 @@
-"""The intervals of runs, one after the other: what charts over time are made of."""
+"""Runs one after the other: intervals, events and phases of charts over time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import repeat
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric, why_not_in_intervals
-from ioplan.records.record import EventMade, Interval, RunRecord
+from ioplan.records.record import Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.metrics import RATIO_METRICS, Stretch
 from ioplan.results.measure.over_time import is_cut_short
 from ioplan.results.measure.series import in_series, value_at
 from ioplan.results.measure.tally import READ_WRITE
+from ioplan.results.report.charts.encoding import without
+from ioplan.results.report.documents import ChartSpec, Column, Frame
 from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 
@@ -28,9 +32,145 @@ READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
     "temperature": lambda found: found.temperature_celsius,
 }
 """What the telemetry has of an interval."""
-MOST_CELLS = 120
+RATE = Metric(name="iops")
+"""What is looked at for changes: latencies change where it does."""
 
-Cells = dict[tuple[tuple[str, str], ...], list[Point]]
+
+class Phase(NamedTuple):
+    """A time at which a phase came, since the first run of the cell began."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
+class TimedRun(NamedTuple):
+    """A run with its point, and when it began since the first of its cell did."""
+
+    run: RunRecord
+    point: Point
+    start_s: float
+
+    @property
+    def phases(self) -> Iterator[Phase]:
+        run_ns = round(self.run.run_s * SECOND_NS)
+        for name, result in self.run.phases.items():
+            for times_ns in result.when.windows(run_ns) if result.when else ():
+                begin_s, end_s = (self.start_s + ns / SECOND_NS for ns in times_ns)
+                yield Phase(name, begin_s, end_s)
+
+
+Cell = list[TimedRun]
+
+
+def timed_cells(points: Sequence[Point]) -> list[Cell]:
+    """The runs of each cell in their order; its steps share their time."""
+    cells: dict[tuple[tuple[str, str], ...], list[Point]] = {}
+    for point in points:
+        cell = tuple(without(point.dimensions, "step").items())
+        cells.setdefault(cell, []).append(point)
+    return [list(_timed(cell)) for cell in cells.values()]
+
+
+def _timed(points: Sequence[Point]) -> Iterator[TimedRun]:
+    """A run begins when it began; on a simulated clock, which runs ahead of ours, when
+    the one before has ended."""
+    runs = [(run, point) for point in points for run in point.runs]
+    runs.sort(key=lambda pair: pair[0].seq)
+    moments = [datetime.fromisoformat(run.started_at) for run, _ in runs]
+    end_s = 0.0
+    for (run, point), moment in zip(runs, moments, strict=True):
+        start_s = max(end_s, (moment - moments[0]).total_seconds())
+        end_s = start_s + run.run_s
+        yield TimedRun(run, point, start_s)
+
+
+# The intervals of a cell with the metrics that are drawn.
+
+
+class Instant(NamedTuple):
+    """The end of an interval, by the time and by the bytes written until then.
+
+    `traced` has the rates that the replayed traces have here themselves.
+    """
+
+    t_s: float
+    written: float
+    values: dict[Metric, float | None]
+    traced: dict[Metric, float | None]
+
+
+class Timeline(Struct):
+    """The runs of a point; `failures` are where runs ended early, and how."""
+
+    point: Point
+    instants: list[Instant] = []
+    failures: list[tuple[float, float, str]] = []
+
+
+def timelines(
+    cells: Sequence[Cell],
+    reader: Reader,
+    metrics: Sequence[Metric],
+    is_joined: bool = False,
+) -> Iterator[Timeline]:
+    """A timeline for each step of the cells, or one for all steps of a cell."""
+    metrics = list(dict.fromkeys((*metrics, RATE)))
+    for cell in cells:
+        lines, written = dict[str, Timeline](), 0.0
+        for timed in cell:
+            step = timed.point.dimensions.get("step", "")
+            point = _joined(cell) if is_joined else timed.point
+            line = lines.setdefault("" if is_joined else step, Timeline(point))
+            written = _extend(line, timed, written, reader, metrics)
+        yield from lines.values()
+
+
+def _joined(cell: Cell) -> Point:
+    point, runs = cell[0].point, [timed.run for timed in cell]
+    return replace(point, dimensions=without(point.dimensions, "step"), runs=runs)
+
+
+def _extend(
+    line: Timeline,
+    timed: TimedRun,
+    written: float,
+    reader: Reader,
+    metrics: Sequence[Metric],
+) -> float:
+    """Add the intervals of a run; what is written after it."""
+    run, start_s = timed.run, timed.start_s
+    metrics = [metric for metric in metrics if metric.counts(run.asked.name)]
+    in_counts = [metric for metric in metrics if not in_series(metric)]
+    series = list(reader.series(run))
+    for (interval, readings), values in zip(
+        series, _in_counts(run, reader, in_counts), strict=False
+    ):
+        written += interval.bytes.get("write", 0)
+        t_s = round(start_s + interval.t_s, 6)
+        values |= {
+            metric: metric_at(metric, interval, readings)
+            for metric in metrics
+            if in_series(metric)
+        }
+        traced = {metric: _traced(metric, interval, readings) for metric in metrics}
+        line.instants.append(Instant(t_s, written, values, traced))
+    if is_cut_short([interval for interval, _ in series]):
+        line.instants.pop()
+    if run.status != "ok":
+        failure = round(start_s + run.run_s, 6), written, run.status
+        line.failures.append(failure)
+    return written
+
+
+def _in_counts(
+    run: RunRecord, reader: Reader, metrics: Sequence[Metric]
+) -> Iterator[dict[Metric, float | None]]:
+    """Metrics of the counts of each interval; endless, and empty for runs without."""
+    for counts in reader.intervals(run) if metrics else ():
+        part = Stretch([counts])
+        yield {metric: part.value(metric) for metric in metrics}
+    yield from ({} for _ in repeat(None))
 
 
 def metric_at(
@@ -42,22 +182,15 @@ def metric_at(
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
     if metric.name in RATIO_METRICS:
-        return _ratio(metric, interval, readings)
+        rate, used = (
+            metric_at(Metric(name=name), interval, readings)
+            for name in RATIO_METRICS[metric.name]
+        )
+        return rate / used if used and rate is not None else None
     return value_at(metric, interval)
 
 
-def _ratio(
-    metric: Metric, interval: Interval, readings: TelemetryPoint | None
-) -> float | None:
-    """What is done for each percent of one CPU, or for each watt."""
-    rate, used = (
-        metric_at(Metric(name=name), interval, readings)
-        for name in RATIO_METRICS[metric.name]
-    )
-    return rate / used if used and rate is not None else None
-
-
-def trace_at(
+def _traced(
     metric: Metric, interval: Interval, readings: TelemetryPoint | None
 ) -> float | None:
     """What the rate would be if all I/Os of the replayed traces were done when they
@@ -67,164 +200,95 @@ def trace_at(
     what = "ios" if metric.name == "iops" else "bytes"
     directions = (metric.direction,) if metric.direction else READ_WRITE
     names = (f"trace_{direction}_{what}" for direction in directions)
-    each = (getattr(readings, name, None) for name in names)
-    found = [amount for amount in each if amount is not None]
-    if not found or not interval.length_s:
-        return None
-    return float(sum(found) / interval.length_s)
+    amounts = [getattr(readings, name, None) for name in names]
+    known = [amount for amount in amounts if amount is not None]
+    return (
+        float(sum(known) / interval.length_s) if known and interval.length_s else None
+    )
 
 
-class Instant(Struct, frozen=True):
-    """An interval, and where in its timeline it ends.
+# Events of the lab as lines across a picture, and phases as its bands.
 
-    `counted` are the metrics that are made of the counts of each stream, `step` is the
-    name of the run's step.
-    """
-
-    t_s: float
-    written_bytes: int
-    interval: Interval
-    readings: TelemetryPoint | None
-    counted: dict[Metric, float | None] = {}
-    step: str = ""
-
-    def value(self, metric: Metric) -> float | None:
-        """The metric; none where nothing measured it, or it is of another step."""
-        if not metric.counts(self.step):
-            return None
-        if in_series(metric):
-            return metric_at(metric, self.interval, self.readings)
-        return self.counted.get(metric)
-
-    def trace_value(self, metric: Metric) -> float | None:
-        """The rate that the replayed traces have here themselves, if any."""
-        if not metric.counts(self.step):
-            return None
-        return trace_at(metric, self.interval, self.readings)
+MOST_EVENTS = 24
+"""More lines hide the curves."""
+MOST_PHASES = 200
+NEAR_S = 0.1
+"""Phases that begin so near to one another begin together."""
+Starts = Sequence[tuple[str, float]]
+APART = "phases are not marked: they begin at different times in its curves"
+MANY = f"phases are not marked: there are more than {MOST_PHASES}"
 
 
-class Failure(Struct, frozen=True):
-    """Where in its timeline a run failed or was stopped."""
-
-    t_s: float
-    written_bytes: int
-    run: RunRecord
+def annotated(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
+    """The picture over time with events, and the phases that all of its cells share."""
+    return with_phases(_with_events(picture, cells), cells)
 
 
-class Mark(Struct, frozen=True):
-    """Where in its timeline an event began."""
-
-    t_s: float
-    event: EventMade
-
-
-class Window(Struct, frozen=True):
-    """A time at which a phase came."""
-
-    name: str
-    begin_s: float
-    end_s: float
-
-
-class Timeline(Struct):
-    """The runs of a point as one series; `t_s` is since the first of its cell began."""
-
-    point: Point
-    instants: list[Instant] = []
-    failures: list[Failure] = []
-    marks: list[Mark] = []
-    phases: list[Window] = []
+def _with_events(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
+    times = {
+        (round(timed.start_s + event.start_s, 2), event.name): timed.start_s
+        + event.start_s
+        for cell in cells
+        for timed in cell
+        for event in timed.run.events
+    }
+    shown = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
+    if not shown:
+        return picture
+    axes = (picture.frame.column(key) for key in (picture.x, picture.y))
+    notes = [f"┊ {name}, at {time_text(t_s)}" for t_s, _, name in shown]
+    if more := len(times) - len(shown):
+        notes.append(f"{more} more events are not drawn")
+    limits = Frame((*axes, Column("limit", "event")), shown)
+    return replace(picture, limits=limits, notes=(*picture.notes, *notes))
 
 
-def timelines(
-    points: Sequence[Point], reader: Reader, metrics: Sequence[Metric] = ()
-) -> Iterator[Timeline]:
-    """A timeline for each point of the first MOST_CELLS cells.
-
-    The steps of one cell share their time. A run begins when it began; on a simulated
-    clock, which runs ahead of ours, when the one before has ended.
-    """
-    for found in list(cells_of(points).values())[:MOST_CELLS]:
-        yield from _steps(found, reader, [m for m in metrics if not in_series(m)])
-
-
-def cells_of(points: Sequence[Point]) -> Cells:
-    """Points by their cell, whatever the step."""
-    cells: Cells = {}
-    for point in points:
-        cell = tuple((n, t) for n, t in point.dimensions.items() if n != "step")
-        cells.setdefault(cell, []).append(point)
-    return cells
+def with_phases(
+    picture: ChartSpec, cells: Sequence[Cell], starts: Starts | None = None
+) -> ChartSpec:
+    """`starts` are the columns of a picture that has these, and when each begins."""
+    phases, note = _shared_phases(cells)
+    if not phases:
+        return replace(picture, notes=(*picture.notes, note)) if note else picture
+    x, names = picture.frame.column("x"), tuple(dict.fromkeys(p.name for p in phases))
+    rows: list[tuple[str | float | None, ...]] = [
+        (round(begin_s, 6), round(end_s, 6), name) for name, begin_s, end_s in phases
+    ]
+    until = Column("x2", "until", x.unit)
+    if starts is not None:
+        rows, until = list(_in_columns(phases, starts)), Column("x2", "", "hidden")
+    columns = x, until, Column("phase", "phase", "text", names)
+    return replace(picture, phases=Frame(columns, rows))
 
 
-def _steps(
-    points: Sequence[Point], reader: Reader, metrics: Sequence[Metric]
-) -> Iterator[Timeline]:
-    """The steps of one cell, in the order of their runs."""
-    lines, written = [Timeline(point) for point in points], 0
-    for run, line, start_s in placed(lines):
-        series, step = list(reader.series(run)), run.asked.name
-        counted = _counted(run, reader, metrics)
-        for (interval, readings), values in zip(series, counted, strict=False):
-            written += interval.bytes.get("write", 0)
-            t_s = start_s + interval.t_s
-            instant = Instant(t_s, written, interval, readings, values, step)
-            line.instants.append(instant)
-        if is_cut_short([interval for interval, _ in series]):
-            line.instants.pop()
-        if run.status != "ok":
-            line.failures.append(Failure(start_s + run.run_s, written, run))
-    yield from lines
+def _in_columns(
+    phases: Sequence[Phase], starts: Starts
+) -> Iterator[tuple[str | None, ...]]:
+    """The columns that each phase meets."""
+    ends = [*(begin_s for _, begin_s in starts[1:]), float("inf")]
+    for name in dict.fromkeys(phase.name for phase in phases):
+        for (text, begin_s), end_s in zip(starts, ends, strict=False):
+            if any(
+                p.begin_s < end_s - 1e-6 and begin_s < p.end_s - 1e-6
+                for p in phases
+                if p.name == name
+            ):
+                yield text, None, name
 
 
-def placed(lines: Sequence[Timeline]) -> Iterator[tuple[RunRecord, Timeline, float]]:
-    """The runs of a cell in their order, and when each began; its events are marked."""
-    runs = [(run, line) for line in lines for run in line.point.runs]
-    runs.sort(key=lambda pair: pair[0].seq)
-    begun, end_s = _moment(runs[0][0].started_at), 0.0
-    for run, line in runs:
-        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
-        line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
-        line.phases += _phases(run, start_s)
-        end_s = start_s + run.run_s
-        yield run, line, start_s
-
-
-def _phases(run: RunRecord, start_s: float) -> Iterator[Window]:
-    """Each time that each phase of a run came."""
-    for name, result in run.phases.items():
-        run_ns = round(run.run_s * SECOND_NS)
-        for begin_ns, end_ns in result.when.windows(run_ns) if result.when else ():
-            begin_s, end_s = begin_ns / SECOND_NS, end_ns / SECOND_NS
-            yield Window(name, start_s + begin_s, start_s + end_s)
-
-
-def _counted(
-    run: RunRecord, reader: Reader, metrics: Sequence[Metric]
-) -> Iterator[dict[Metric, float | None]]:
-    """These metrics in each interval; endless, and empty for runs without counts."""
-    for one in reader.intervals(run) if metrics else ():
-        part = Stretch([one])
-        yield {metric: part.value(metric) for metric in metrics}
-    yield from repeat({})
-
-
-def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
-    """The steps of a cell as one timeline."""
-    by_cell: dict[tuple[tuple[str, str], ...], list[Timeline]] = {}
-    for line in lines:
-        (cell,) = cells_of([line.point])
-        by_cell.setdefault(cell, []).append(line)
-    for cell, found in by_cell.items():
-        instants = [instant for line in found for instant in line.instants]
-        instants.sort(key=lambda instant: instant.t_s)
-        failures = [failure for line in found for failure in line.failures]
-        runs = [run for line in found for run in line.point.runs]
-        marks = [mark for line in found for mark in line.marks]
-        phases = [phase for line in found for phase in line.phases]
-        point = replace(found[0].point, dimensions=dict(cell), runs=runs)
-        yield Timeline(point, instants, failures, marks, phases)
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def _shared_phases(cells: Sequence[Cell]) -> tuple[list[Phase], str]:
+    """The phases, or why they are not drawn: nothing to tell where there are none."""
+    keyed = [
+        {(p.name, round(p.begin_s / NEAR_S)): p for timed in cell for p in timed.phases}
+        for cell in cells
+    ]
+    if not any(keyed):
+        return [], ""
+    end_s = min(max((p.end_s for p in by.values()), default=0.0) for by in keyed)
+    begun = [{k for k, p in by.items() if p.begin_s < end_s - NEAR_S} for by in keyed]
+    if not all(keyed) or any(keys != begun[0] for keys in begun):
+        return [], APART
+    longest = max(keyed, key=len)
+    if len(longest) > MOST_PHASES:
+        return [], MANY
+    return sorted(longest.values(), key=lambda phase: phase.begin_s), ""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 
 from msgspec import Struct
 from rich.text import Text
 
 from ioplan.core.text import printable
 from ioplan.results.report.charts.axis import axis_title
-from ioplan.results.report.charts.phases import lanes
 from ioplan.results.report.documents import ChartSpec, Frame, Value
 
 Row = dict[str, Value]
+Span = tuple[float, float, str]
 
 MOST_PARTS = 12
 """As many as the page has panels."""
@@ -110,9 +111,10 @@ def phase_lines(
     """
     if chart.phases is None:
         return []
-    lane_of = lanes(chart.phases)
+    spans = list(_spans(chart.phases))
+    lane_of = _lanes(spans)
     lines = {lane: [" "] * width for lane in sorted({*lane_of.values()}, reverse=True)}
-    for begin, end, name in _spans(chart.phases):
+    for begin, end, name in spans:
         first = max(0, round(column(begin)))
         room = max(1, min(round(column(end)), width) - first)
         text = (BEGIN + printable(name))[:room].ljust(room, ON)
@@ -120,7 +122,21 @@ def phase_lines(
     return [Text(" " * left + "".join(s[:width]).rstrip()) for s in lines.values()]
 
 
-def _spans(phases: Frame) -> Iterator[tuple[float, float, str]]:
+def _lanes(spans: Sequence[Span]) -> dict[str, int]:
+    """A lane for each phase: those that overlap have different ones."""
+    lanes: dict[str, int] = {}
+    for name in dict.fromkeys(name for *_, name in spans):
+        own = [span for span in spans if span[2] == name]
+        taken = {
+            lanes[other]
+            for begin, end, other in spans
+            if other in lanes and any(a < end and begin < b for a, b, _ in own)
+        }
+        lanes[name] = next(n for n in count() if n not in taken)
+    return lanes
+
+
+def _spans(phases: Frame) -> Iterator[Span]:
     """From where to where each phase is; columns in a row are joined."""
     order, last = phases.columns[0].order, (0.0, -1.0, "")
     for row in phases.records():

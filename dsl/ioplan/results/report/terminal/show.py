@@ -14,7 +14,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.blocks import Judged, Table, Text
 from ioplan.results.report.build import session_sections
-from ioplan.results.report.charts.rows_over_time import is_over_time
+from ioplan.results.report.charts.cells_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
 from ioplan.results.report.documents import ChartSpec, Section
 from ioplan.results.report.judgements import verdict_lines
