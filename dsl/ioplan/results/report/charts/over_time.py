@@ -117,10 +117,9 @@ def over_time(request: Request) -> Iterator[ChartSpec]:
 def _points(
     request: Request, lines: list[Timeline], metrics: list[Metric]
 ) -> ChartSpec:
-    x, is_scatter = (
-        WRITTEN if request.by == "bytes" else ELAPSED,
-        request.marks != "lines",
-    )
+    x, is_scatter = ELAPSED, request.marks != "lines"
+    if request.by == "bytes":
+        x = WRITTEN
     replays = any(i.traced[RATE] is not None for line in lines for i in line.instants)
     curves = _Curves(x, _most(len(lines) * len(metrics) * (2 if replays else 1)))
     for line in lines:

@@ -202,9 +202,8 @@ def _traced(
     names = (f"trace_{direction}_{what}" for direction in directions)
     amounts = [getattr(readings, name, None) for name in names]
     known = [amount for amount in amounts if amount is not None]
-    return (
-        float(sum(known) / interval.length_s) if known and interval.length_s else None
-    )
+    length_s = interval.length_s
+    return float(sum(known) / length_s) if known and length_s else None
 
 
 # Events of the lab as lines across a picture, and phases as its bands.
@@ -226,11 +225,11 @@ def annotated(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
 
 def _with_events(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
     times = {
-        (round(timed.start_s + event.start_s, 2), event.name): timed.start_s
-        + event.start_s
+        (round(t_s, 2), event.name): t_s
         for cell in cells
         for timed in cell
         for event in timed.run.events
+        for t_s in (timed.start_s + event.start_s,)
     }
     shown = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
     if not shown:

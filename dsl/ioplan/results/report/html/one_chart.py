@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
@@ -20,24 +18,21 @@ class NoChartError(ExplainedError):
     kind = CommandFault.USAGE
 
 
-def charts_of(found: Document) -> dict[str, Place]:
+def charts_of(document: Document) -> dict[str, Place]:
     """The charts of a report by their names, `test: title`; a second one is `… 2`."""
     named: dict[str, Place] = {}
-    for name, place in _all(found):
-        alike = sum(key == name or key.startswith(f"{name} ") for key in named)
-        named[f"{name} {alike + 1}" if name in named else name] = place
+    for section in document.sections:
+        for picture in section.pictures:
+            name = f"{section.title}: {picture.title}"
+            alike = sum(key == name or key.startswith(f"{name} ") for key in named)
+            key = f"{name} {alike + 1}" if name in named else name
+            named[key] = section.id, picture
     return named
 
 
-def _all(found: Document) -> Iterator[tuple[str, Place]]:
-    for section in found.sections:
-        for one in section.pictures:
-            yield f"{section.title}: {one.title}", (section.id, one)
-
-
-def chart_named(found: Document, name: str) -> Place:
+def chart_named(document: Document, name: str) -> Place:
     """By its name, or by a part of it that no other has. Raises NoChartError."""
-    charts = charts_of(found)
+    charts = charts_of(document)
     fitting = [key for key in charts if name == key] or [
         key for key in charts if name.lower() in key.lower()
     ]
@@ -50,10 +45,9 @@ def chart_named(found: Document, name: str) -> Place:
     )
 
 
-def chart_page(found: Document, place: Place) -> str:
+def chart_page(document: Document, place: Place) -> str:
     """A page with this chart alone, drawn as in the report."""
-    section, spec = place
-    alone = tuple(
-        replace(one, pictures=(spec,)) for one in found.sections if one.id == section
-    )
-    return page(replace(found, sections=alone))
+    id, picture = place
+    sections = [section for section in document.sections if section.id == id]
+    alone = tuple(replace(section, pictures=(picture,)) for section in sections)
+    return page(replace(document, sections=alone))

@@ -24,12 +24,8 @@ from ioplan.results.report.first_screen import (
 )
 from ioplan.results.report.html.cards import drawn_card
 from ioplan.results.report.html.palette import color_css, color_of
-from ioplan.results.report.html.payload import (
-    about_json,
-    has_many_series,
-    picture_json,
-    runs_json,
-)
+from ioplan.results.report.html.payload import about_json, picture_json, runs_json
+from ioplan.results.report.html.spread import has_many_series
 from ioplan.results.report.html.window import Window, windows
 from ioplan.results.report.judgements import (
     OPEN,

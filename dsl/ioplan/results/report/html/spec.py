@@ -6,14 +6,21 @@ holds, for each channel with a switch, its encoding in each position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from ioplan.results.report.charts.axis import LONG_S, axis_title, numbers, time_ticks
+from ioplan.results.report.charts.axis import (
+    LONG_S,
+    axis_title,
+    is_even,
+    numbers,
+    time_ticks,
+)
 from ioplan.results.report.documents import ChartSpec, Column, Scale
 from ioplan.results.report.html.layers import (
     LANE_HEIGHT,
     Spec,
+    by_text,
     ends,
     layer,
     layers,
@@ -31,7 +38,7 @@ RATIOS = {
 }
 """Titles for these units; the chart's title says what they are of."""
 OF_A_WHOLE = "% of one CPU"
-HALF_NINE = 0.30103
+NINES = (0, 0.30103, *range(1, 8))
 HEIGHT, PANEL_HEIGHT = 320, 220
 ROW_HEIGHT, LOW_ROW_HEIGHT = 34, 14
 MANY_ROWS = 40
@@ -48,8 +55,12 @@ def spec(picture: ChartSpec, marks: list[Spec] | None = None) -> Spec | None:
     """The specification, with the marks of its kind or others; None for a table."""
     if picture.kind == "table" or not picture.frame.rows:
         return None
-    choices = _choices(picture)
-    shared = {name: next(iter(found.values())) for name, found in choices.items()}
+    choices = {"x": _x_choices(picture), "y": _y_choices(picture)}
+    if picture.kind == "heatmap":
+        choices["color"] = _ramp(picture.frame.column("y"), ("linear", "log"))
+    if picture.kind == "latencies":
+        choices["color"] = _ramp(picture.frame.column("count"), ("log", "linear"))
+    shared = {name: next(iter(each.values())) for name, each in choices.items()}
     drawn = marks or [*layers(picture), *ends(picture)]
     view: Spec = {
         "height": _height(picture),
@@ -66,36 +77,22 @@ def spec(picture: ChartSpec, marks: list[Spec] | None = None) -> Spec | None:
     }
 
 
-def _choices(picture: ChartSpec) -> dict[str, Choices]:
-    found = {"x": _x_choices(picture), "y": _y_choices(picture)}
-    if picture.kind == "heatmap":
-        found["color"] = _ramp(picture.frame.column("y"), ("linear", "log"))
-    if picture.kind == "latencies":
-        found["color"] = _ramp(picture.frame.column("count"), ("log", "linear"))
-    return found
-
-
 def _x_choices(picture: ChartSpec) -> Choices:
     column = picture.frame.column(picture.x)
     if picture.x_scale == "names":
         return {"names": _names(column, column.order)}
-    if picture.x_scale == "nines":
+    if picture.x_scale == "nines":  # each nine takes the same room
+        nines = _numbers(column, "linear", NINES)
+        nines["axis"]["title"] = column.title
         percent = picture.frame.column("percent")
-        return {"nines": _nines(column), "linear": _numbers(percent, "linear")}
-    values = sorted({*_values(picture)})
+        return {"nines": nines, "linear": _numbers(percent, "linear")}
+    places = {row[picture.x] for row in picture.frame.records()}
+    values = sorted(place for place in places if isinstance(place, (int, float)))
     ticks = values if picture.kind == "lines" and len(values) <= MOST_TICKS else []
-    found = _both(column, picture.x_scale, ticks)
+    choices = _both(column, picture.x_scale, ticks)
     if column.unit == "s" and values and values[-1] >= LONG_S:
-        found["linear"]["axis"]["values"] = time_ticks(values[-1])
-    return found
-
-
-def _values(picture: ChartSpec) -> Iterator[float]:
-    """Those along x."""
-    at = [column.key for column in picture.frame.columns].index(picture.x)
-    for row in picture.frame.rows:
-        if isinstance(value := row[at], (int, float)):
-            yield value
+        choices["linear"]["axis"]["values"] = time_ticks(values[-1])
+    return choices
 
 
 def _y_choices(picture: ChartSpec) -> Choices:
@@ -113,8 +110,7 @@ def _both(
 ) -> Choices:
     """Measured values are ticks where they do not crowd; always those of sizes."""
     steps = [after - before for before, after in pairwise(ticks)]
-    is_even = bool(steps) and max(steps) <= 1.01 * min(steps)
-    spaced = ticks if is_even or column.unit == "size" else ()
+    spaced = ticks if is_even(steps) or column.unit == "size" else ()
     scales: tuple[Scale, ...] = ("log", "linear")
     return {
         scale: _numbers(column, scale, ticks if scale == "log" else spaced, zero)
@@ -141,15 +137,22 @@ def _names(column: Column, order: Iterable[str]) -> Spec:
     }
 
 
+def _tick(column: Column) -> str:
+    return f"tick(datum.value, '{column.unit}')"
+
+
 def _numbers(
     column: Column, scale: Scale, ticks: Sequence[float] = (), zero: bool = False
 ) -> Spec:
-    label = f"tick(datum.value, '{column.unit}')"
     axis: Spec = {"title": _title(column)}
-    if ticks:
-        axis |= _fixed(ticks, column)
+    if ticks:  # Vega drops every other one unless it has their number
+        axis |= {
+            "values": [*ticks],
+            "tickCount": len(ticks),
+            "labelExpr": _tick(column),
+        }
     else:
-        axis["labelExpr"] = f"datum.label === '' ? '' : {label}"
+        axis["labelExpr"] = f"datum.label === '' ? '' : {_tick(column)}"
     if column.unit == "" and scale == "linear":
         axis["tickMinStep"] = 1
     kind: Spec = {"type": scale, "nice": scale == "linear" and not ticks}
@@ -159,22 +162,9 @@ def _numbers(
     return {"field": column.key, "type": "quantitative", "axis": axis, "scale": kind}
 
 
-def _fixed(ticks: Sequence[float], column: Column) -> Spec:
-    """Ticks at these values; Vega drops every other one unless it has their number."""
-    label = f"tick(datum.value, '{column.unit}')"
-    return {"values": [*ticks], "tickCount": len(ticks), "labelExpr": label}
-
-
-def _nines(column: Column) -> Spec:
-    """Each nine takes the same room; the value is the negative log of what is left."""
-    made = _numbers(column, "linear", (0, HALF_NINE, *range(1, 8)))
-    return {**made, "axis": {**made["axis"], "title": column.title}}
-
-
 def _ramp(column: Column, scales: Iterable[Scale]) -> Choices:
     """Colours of a heatmap: even, or by powers of ten."""
-    label = f"tick(datum.value, '{column.unit}')"
-    legend = {"title": _title(column), "orient": "right", "labelExpr": label}
+    legend = {"title": _title(column), "orient": "right", "labelExpr": _tick(column)}
     shared = {"field": column.key, "type": "quantitative", "legend": legend}
     return {scale: {**shared, "scale": {"type": scale}} for scale in scales}
 
@@ -191,16 +181,13 @@ def _color(picture: ChartSpec) -> Spec:
     key = picture.channels.color
     if not key:
         return {}
-    column = picture.frame.column(key)
-    is_ordered = len(column.order) > FEW_ORDERED and numbers(column.order) is not None
-    legend: Spec = {"title": column.title, "symbolOpacity": 1}
+    legend: Spec = {"symbolOpacity": 1}
     if picture.kind in ("percentiles", "cumulative"):  # lines without points
         legend |= {"symbolType": "stroke", "symbolStrokeWidth": 3}
-    is_named = key == picture.channels.panel
-    kind = "ordinal" if is_ordered else "nominal"
-    scale = {"domain": list(column.order)}
-    color = {"field": key, "type": kind, "scale": scale}
-    return {"color": {**color, "legend": None if is_named else legend}}
+    color, order = by_text(picture, key, **legend), picture.frame.column(key).order
+    if len(order) > FEW_ORDERED and numbers(order) is not None:
+        color["type"] = "ordinal"
+    return {"color": color}
 
 
 def _panels(picture: ChartSpec, view: Spec) -> Spec:
@@ -211,7 +198,7 @@ def _panels(picture: ChartSpec, view: Spec) -> Spec:
     count = {"aggregate": [{"op": "count", "as": "n"}], "groupby": ["panel"]}
     top = {"value": -12 - LANE_HEIGHT * len(phase_names(picture))}
     place = {"x": {"value": 0}, "y": top, "color": {"value": "#888888"}}
-    view["layer"].append(layer("circle", place, of=count, size=1, opacity=0.001))
+    view["layer"].append(layer("circle", place, count, size=1, opacity=0.001))
     facet = {"field": "panel", "type": "ordinal", "header": header}
     apart = picture.kind == "convergence"  # drives differ by more than they drift
     resolve = {"scale": {"y": "independent"}} if apart else {}

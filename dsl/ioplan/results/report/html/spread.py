@@ -1,73 +1,56 @@
-"""Many series as their median, the middle of them as a band, and outliers by name."""
+"""Many series: a panel each, or their median, the middle of them, and outliers by name.
+
+The page chooses by how many are shown: up to MOST_TOGETHER together, more apart, and
+very many sessions as their spread. Each way is a specification of the same rows.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict, replace
 
+from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
-from ioplan.results.report.html.layers import (
-    GREY,
-    INK,
-    Spec,
-    cursor,
-    dots,
-    ends,
-    failed,
-    field,
-    hits,
-    layer,
-    layers,
-    line,
-    role,
-    told,
-)
+from ioplan.results.report.html.layers import Spec, median_layers, spread_layers
+from ioplan.results.report.html.spec import spec
 
-SMALL = 50
-"""The marks of many sessions lie close to one another."""
-SPREAD, OUT, BACK = role("spread"), role("out"), role("back")
+MOST_TOGETHER = 8
+PANEL_HEIGHT = 110
 
 
-def with_median(picture: ChartSpec) -> list[Spec]:
-    """The marks of each panel over the median of all panels."""
-    if not picture.marks.can_spread:
-        return layers(picture)
-    mark = line(picture, strokeWidth=1.5)
-    if picture.kind == "bars":
-        mark = layer("tick", thickness=2)
-    return [*layers(picture), _of(BACK, mark, GREY)]
+def modes(picture: ChartSpec) -> dict[str, dict[str, Any]]:
+    """For each way its specification and its channels, the usual way first."""
+    ways = {"together": _mode(picture, spec(picture))}
+    if not has_many_series(picture):
+        return ways
+    channels = picture.channels
+    if not (channels.panel and channels.pick):
+        pick = channels.pick or channels.panel
+        own = replace(channels, panel=channels.color, pick=pick)
+        apart = replace(picture, channels=own)
+        if made := spec(apart, median_layers(apart)):
+            made["spec"]["height"] = PANEL_HEIGHT
+        ways["apart"] = _mode(apart, made)
+    is_of_sessions = picture.frame.column(channels.color).title == axis_title("session")
+    if is_of_sessions and picture.marks.can_spread:
+        plain = replace(picture, channels=replace(channels, color=""))
+        ways["spread"] = _mode(plain, spec(plain, spread_layers(picture)))
+    return ways
 
 
-def spread_layers(picture: ChartSpec) -> list[Spec]:
-    """Band, median, outliers, and what failed."""
-    series = {"field": "series", "type": "nominal"}
-    named = {"color": {**series, "legend": {"title": "named", "symbolOpacity": 1}}}
-    span = field(y="low", y2="high")
-    key = picture.channels.dash
-    outliers = [dots(46, 0.9), hits()]
-    if picture.x_scale == "names":
-        width = {"band": 0.4}
-        marks = [
-            layer("bar", span, GREY, of=SPREAD, opacity=0.3, width=width),
-            layer("tick", INK, of=SPREAD, thickness=3),
-        ]
-    else:
-        each = {"detail": {"field": key}} if key else {}
-        marks = [
-            layer("area", span, each, GREY, of=SPREAD, opacity=0.25, clip=True),
-            _of(SPREAD, line(picture, strokeWidth=3), INK),
-        ]
-        outliers.insert(0, line(picture))
-    marks += [_of(OUT, mark, named) for mark in outliers]
-    marks += [*ends(picture, "out"), *told(picture, SMALL), cursor(picture)]
-    return [*marks, failed(picture)] if picture.frame.marks_failures else marks
+def _mode(picture: ChartSpec, made: Spec | None) -> dict[str, Any]:
+    return {"spec": made, "channels": asdict(picture.channels)}
 
 
-def _of(rows: Spec, mark: Spec, color: Spec) -> Spec:
-    encoding = {**mark.get("encoding", {}), **color}
-    return {"transform": [rows], **mark, "encoding": encoding}
+def has_many_series(picture: ChartSpec) -> bool:
+    """Whether there are more than can be told apart in one plot."""
+    key = picture.channels.color
+    many = bool(key) and len(picture.frame.column(key).order) > MOST_TOGETHER
+    return many and picture.marks.can_part
 
 
 BAND = (0.1, 0.9)
@@ -82,33 +65,31 @@ Groups = dict[tuple[Value, ...], list[tuple[str, float]]]
 
 def spread_frame(picture: ChartSpec) -> Frame:
     """At each place the median of all series, and the band that most of them are in."""
-    shared = _shared(picture)
-    groups = _groups(picture, shared)
     rows = [
         (*place, *np.quantile([y for _, y in some], (0.5, *BAND)).tolist())
-        for place, some in groups.items()
+        for place, some in _groups(picture).items()
     ]
     if picture.x_scale != "names":
         rows.sort(key=lambda row: float(row[0]))
-    keys = [picture.frame.column(key) for key in (picture.x, *shared, picture.y)]
-    unit = picture.frame.column(picture.y).unit
-    return Frame((*keys, Column("low", "", unit), Column("high", "", unit)), rows)
+    keys = picture.x, *_shared(picture), picture.y
+    columns = [picture.frame.column(key) for key in keys]
+    ends = (Column(key, "", columns[-1].unit) for key in ("low", "high"))
+    return Frame((*columns, *ends), rows)
 
 
 def far_off(picture: ChartSpec) -> list[str]:
     """The series that lie beyond the fences at half of their points, the farthest
     first."""
-    points, beyond, far = Counter[str](), Counter[str](), defaultdict[str, float](float)
-    for some in _groups(picture, _shared(picture)).values():
+    offs: dict[str, list[float]] = defaultdict(list)
+    for some in _groups(picture).values():
         low, high = np.quantile([y for _, y in some], (0.25, 0.75)).tolist()
         reach = FENCE * (high - low)
         for name, y in some:
-            points[name] += 1
-            if (off := max(low - reach - y, y - high - reach)) > 0:
-                beyond[name] += 1
-                far[name] += off / ((high - low) or 1)
-    named = [name for name, count in beyond.items() if 2 * count >= points[name]]
-    named.sort(key=lambda name: (-beyond[name] / points[name], -far[name]))
+            off = max(low - reach - y, y - high - reach, 0.0)
+            offs[name].append(off / ((high - low) or 1))
+    shares = {name: sum(o > 0 for o in each) / len(each) for name, each in offs.items()}
+    named = [name for name, share in shares.items() if share >= 0.5]
+    named.sort(key=lambda name: (-shares[name], -sum(offs[name])))
     return named[:MOST_NAMED]
 
 
@@ -118,14 +99,14 @@ def _shared(picture: ChartSpec) -> list[str]:
     return [key for key in (channels.dash, channels.panel, channels.pick) if key]
 
 
-def _groups(picture: ChartSpec, shared: list[str]) -> Groups:
+def _groups(picture: ChartSpec) -> Groups:
     """The series and values at each place."""
-    place = _places(picture)
+    place, shared = _places(picture), _shared(picture)
     groups: Groups = defaultdict(list)
     for row in picture.frame.records():
         y = row[picture.y]
         if isinstance(y, (int, float)):
-            key = (place(row[picture.x]), *(row[one] for one in shared))
+            key = (place(row[picture.x]), *(row[column] for column in shared))
             groups[key].append((str(row[picture.channels.color]), float(y)))
     return groups
 

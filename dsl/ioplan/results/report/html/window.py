@@ -4,8 +4,6 @@ its values, and the equation of the straight line through them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from ioplan.results.report.blocks import MOST_CARDS
@@ -39,6 +37,13 @@ def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
         float(of[key] or 0) for key in ("x", "x2", "mean", "low", "high", "fit", "fit2")
     )
     slope = (fit2 - fit) / (last - first) if last > first else 0.0
+    places = {key: text for key, text in of.items() if key[:1] == "d"}
+    values = [
+        (float(row[picture.x] or 0), y)
+        for row in picture.frame.records()
+        if places.items() <= row.items()
+        and isinstance(y := row[picture.y], (int, float))
+    ]
     rows = [
         (
             f"{x:g}",
@@ -46,34 +51,24 @@ def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
             _digits((fit + slope * (x - first)) / factor),
             f"{100 * (y - mean) / mean:+.2f} %" if mean else "",
         )
-        for x, y in _values(picture, of)
+        for x, y in values
         if first <= x <= last
     ]
-    start = (fit - slope * first) / factor
-    sign = "+" if start >= 0 else "-"
+    start, title = (fit - slope * first) / factor, column.title
     return Window(
-        ", ".join(str(text) for key, text in of.items() if key[:1] == "d"),
-        (number.title, _head(column.title, unit), "fit", "from mean"),
+        ", ".join(map(str, places.values())),
+        (
+            number.title,
+            title if title.endswith(unit) else f"{title} ({unit})",
+            "fit",
+            "from mean",
+        ),
         tuple(rows),
-        f"{column.title} = {_digits(slope / factor)} x {number.title} "
-        f"{sign} {_digits(abs(start))} {unit}",
+        f"{title} = {_digits(slope / factor)} x {number.title} "
+        f"{'+' if start >= 0 else '-'} {_digits(abs(start))} {unit}",
         f"mean {_digits(mean / factor)} {unit}; permitted range "
         f"{_digits(low / factor)} to {_digits(high / factor)} {unit}",
     )
-
-
-def _head(title: str, unit: str) -> str:
-    return title if title.endswith(unit) else f"{title} ({unit})"
-
-
-def _values(picture: ChartSpec, of: dict[str, Value]) -> Iterator[tuple[float, float]]:
-    """The rounds of one curve."""
-    keys = [key for key in of if key[:1] == "d"]
-    for row in picture.frame.records():
-        x, y = row[picture.x], row[picture.y]
-        own = all(row[key] == of[key] for key in keys)
-        if own and isinstance(x, (int, float)) and isinstance(y, (int, float)):
-            yield float(x), float(y)
 
 
 def _digits(value: float) -> str:
