@@ -33,12 +33,12 @@ SHADES = "░▒▓█"
 """Instead of colours."""
 
 
-class Colors(Struct, frozen=True):
-    """From the smallest value to the largest."""
+class Colors:
+    """From the smallest value to the largest, in even steps or by their powers."""
 
-    low: float
-    high: float
-    is_log: bool
+    def __init__(self, values: Sequence[float], is_log: bool | None = None) -> None:
+        self.low, self.high = min(values, default=0.0), max(values, default=0.0)
+        self.is_log = scale_of(values) == "log" if is_log is None else is_log
 
     def style(self, value: float) -> str:
         """A background, and letters that can be read on it."""
@@ -73,12 +73,6 @@ class Colors(Struct, frozen=True):
                 shade = SHADES[min(int(self.share(value) * len(SHADES)), 3)]
             text.append(signs.get(column, shade) * wide, style)
         return text
-
-
-def _colors(values: Sequence[float]) -> Colors:
-    """In even steps, or by the powers of the values."""
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    return Colors(low, high, scale_of(values) == "log")
 
 
 # Tables over two axes: what has no room stands below.
@@ -119,19 +113,19 @@ def grid_tables(chart: ChartSpec, part: Part, console: Console) -> Iterator[Tabl
 
 def _grid(chart: ChartSpec, part: Part) -> Grid:
     """The axis down begins at the bottom, as on the page; what was not run is empty."""
-    x, rows, y = (chart.frame.column(key) for key in ("x", "row", "y"))
+    x, down, y = (chart.frame.column(key) for key in ("x", "row", "y"))
     by_place = {(str(row["x"]), str(row["row"])): row for row in part.rows}
     values = [v for row in part.rows if isinstance(v := row["y"], (int, float))]
-    colors = _colors(values) if chart.kind == "heatmap" else None
+    colors = Colors(values) if chart.kind == "heatmap" else None
+    names = down.order[::-1]
     cells = [
         [_cell(by_place.get((text, name)), y, colors) for text in x.order]
-        for name in rows.order[::-1]
+        for name in names
     ]
-    corner = f"{x.title} →", f"{rows.title} ↓"
-    return Grid(corner, x.order, rows.order[::-1], cells)
+    return Grid((f"{x.title} →", f"{down.title} ↓"), x.order, names, cells)
 
 
-def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
+def _cell(row: Row | None, column: Column, colors: Colors | None = None) -> Text:
     if row is None:
         return Text("")
     value = row[column.key]
@@ -146,7 +140,7 @@ def _listing(chart: ChartSpec, part: Part) -> Grid:
     columns = [c for c in chart.frame.columns if c.key.startswith("m")]
     names = [c for c in chart.frame.columns if c.key.startswith("d")]
     down = [" ".join(printable(str(row[c.key])) for c in names) for row in part.rows]
-    cells = [[_cell(row, column, None) for column in columns] for row in part.rows]
+    cells = [[_cell(row, column) for column in columns] for row in part.rows]
     if part.rows and chart.frame.marks_failures:
         columns.append(STATUS)
         for row, texts in zip(part.rows, cells, strict=True):
@@ -179,7 +173,7 @@ def strips(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator[
         for row in part.rows
         if isinstance(row["y"], (int, float))
     }
-    colors, across = _colors(list(values.values())), wide * len(times)
+    colors, across = Colors([*values.values()]), wide * len(times)
     yield from phase_lines(chart, label + 1, across, lambda column: wide * column)
     for name in names:
         cells = [values.get((name, time)) for time in times]
@@ -198,11 +192,12 @@ def _ends(left: int, width: int, first: str, last: str) -> Text:
 
 def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator[Text]:
     """Latency upwards, for how many I/Os; no finer than the rows are."""
-    x, x2, y, y2 = (_column(part.rows, key) for key in ("x", "x2", "y", "y2"))
-    begin_s, end_s = float(x.min()), float(x2.max())
-    low, high = log(y.min()), log(y2.max())
+    x, x2, y, y2, ios = (
+        _column(part.rows, key) for key in ("x", "x2", "y", "y2", "count")
+    )
+    begin_s, end_s, low, high = x.min(), x2.max(), log(y.min()), log(y2.max())
     room = min(width, WIDEST) - LATENCY - 1
-    columns = max(1, min(round((end_s - begin_s) / float((x2 - x).max())), room))
+    columns = max(1, min(round((end_s - begin_s) / (x2 - x).max()), room))
     height = max(1, min(round((high - low) / log((y2 / y).max())), HEIGHT))
     per_s, per_log = columns / (end_s - begin_s), height / (high - low)
 
@@ -214,14 +209,13 @@ def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator
         return np.minimum(up.astype(int), height - 1), np.minimum(across, columns - 1)
 
     counts = np.zeros((height, columns))
-    np.add.at(counts, places(part.rows, np.sqrt(y * y2)), _column(part.rows, "count"))
+    np.add.at(counts, places(part.rows, np.sqrt(y * y2)), ios)
     signs: list[dict[int, str]] = [{} for _ in range(height)]
     for name, sign in PERCENTILES:
         ups, acrosses = places(part.overlay, _column(part.overlay, name))
         for up, across in zip(ups, acrosses, strict=True):
             signs[up][int(across)] = sign
-    positive = counts[counts > 0]
-    colors = Colors(float(positive.min()), float(positive.max()), True)
+    colors = Colors(counts[counts > 0].tolist(), is_log=True)
     yield from phase_lines(
         chart, LATENCY + 1, columns, lambda time_s: (time_s - begin_s) * per_s
     )
@@ -232,7 +226,9 @@ def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator
         shades = colors.shaded(values, colored, signs=signs[number])
         yield Text(label, no_wrap=True).append_text(shades)
     yield Text(" " * LATENCY + "└" + "─" * columns, no_wrap=True)
-    yield _ends(LATENCY + 1, columns, time_text(begin_s), time_text(end_s))
+    yield _ends(
+        LATENCY + 1, columns, time_text(float(begin_s)), time_text(float(end_s))
+    )
 
 
 def _column(rows: Sequence[Row], key: str) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle, groupby
-from string import ascii_lowercase, ascii_uppercase
+from string import ascii_letters
+from typing import NamedTuple
 
 import plotext
 from msgspec import Struct
@@ -19,8 +20,6 @@ HEIGHT = 15
 WIDEST = 100
 BRAILLE, POINT = "braille", "•"
 FEW_POINTS = 100
-LETTERS = ascii_lowercase + ascii_uppercase
-"""The markers of curves where there are no colours."""
 COLORS = {
     **{"blue+": "bright_blue", "orange": "yellow", "green": "green"},
     **{"magenta+": "bright_magenta", "cyan": "cyan", "red+": "bright_red"},
@@ -41,9 +40,10 @@ EVENT = "┊"
 Points = Sequence[tuple[float, float | None]]
 
 
-class Style(Struct, frozen=True):
-    """How a curve is drawn, and how the legend shows it."""
+class Styled(NamedTuple):
+    """A curve, how it is drawn, and the sign that the legend shows it by."""
 
+    curve: Curve
     marker: str
     color: str | None = None
     sign: Text | None = None
@@ -74,9 +74,8 @@ class Canvas(Struct, frozen=True):
         x, y = self.x, self.y
         known = [(a, b) for a, b in points if b is not None and x.has(a) and y.has(b)]
         places = [x.at(a) for a, _ in known], [y.at(b) for _, b in known]
-        (plotext.plot if is_line else plotext.scatter)(
-            *places, marker=marker, color=color
-        )
+        draw = plotext.plot if is_line else plotext.scatter
+        draw(*places, marker=marker, color=color)
 
     def label(self, text: str, across: float, up: float) -> None:
         """A text beside a point, on the side that has room."""
@@ -92,10 +91,9 @@ class Canvas(Struct, frozen=True):
 
     def lines(self, values: Sequence[float]) -> list[Text]:
         """The plot with its ticks; `values` are those across."""
-        marks = y_ticks(self.y)
-        plotext.yticks([at for at, _ in marks], [text for _, text in marks])
-        ticks = x_ticks(self.x, values, self.width - self.left - 2)
-        plotext.xticks([at for at, _ in ticks], [text for _, text in ticks])
+        across = x_ticks(self.x, values, self.width - self.left - 2)
+        for ticks, put in ((y_ticks(self.y), plotext.yticks), (across, plotext.xticks)):
+            put([at for at, _ in ticks], [text for _, text in ticks])
         text = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
         return list(text.split("\n"))
 
@@ -106,8 +104,8 @@ def plots(
     """The curves of a part on the same axes, as many a plot as can be told apart."""
     every = curves(chart, part)
     canvas = Canvas(*_axes(chart, part, every), min(width, WIDEST))
-    styled = list(zip(every, _styles(chart, every, colored), strict=True))
-    most = len(COLORS) if colored else len(LETTERS)
+    styled = list(_styled(chart, every, colored))
+    most = len(COLORS if colored else ascii_letters)
     for start in range(0, len(styled), most):
         canvas.begin(height)
         lines = _plot(chart, part, styled[start : start + most], canvas)
@@ -118,10 +116,8 @@ def _axes(chart: ChartSpec, part: Part, every: Sequence[Curve]) -> tuple[Axis, A
     is_convergence = chart.kind == "convergence"
     xs = [x for curve in every for x in curve.xs]
     ys = [y for curve in every for _, y in curve.points if y is not None]
-    if is_convergence:
-        values = (
-            row[key] for row in part.overlay for pair in CONVERGENCE for key in pair
-        )
+    for row in part.overlay if is_convergence else ():
+        values = (row[key] for pair in CONVERGENCE for key in pair)
         ys += [value for value in values if isinstance(value, (int, float))]
     if chart.kind == "histogram":
         xs += [float(row["x2"] or 0) for row in part.rows]
@@ -132,39 +128,40 @@ def _axes(chart: ChartSpec, part: Part, every: Sequence[Curve]) -> tuple[Axis, A
     )
 
 
-def _styles(chart: ChartSpec, every: Sequence[Curve], colored: bool) -> Iterator[Style]:
+def _styled(
+    chart: ChartSpec, every: Sequence[Curve], colored: bool
+) -> Iterator[Styled]:
     """Braille, in colours if there are several; letters where there are no colours."""
-    for curve, letter, color in zip(every, cycle(LETTERS), cycle(COLORS), strict=False):
+    for curve, letter, color in zip(
+        every, cycle(ascii_letters), cycle(COLORS), strict=False
+    ):
         is_sparse = chart.marks.has_points and len(curve.points) <= FEW_POINTS
         fine = POINT if is_sparse else BRAILLE
         if len(every) == 1:
-            yield Style(fine)
+            yield Styled(curve, fine)
         elif colored:
-            yield Style(fine, color, Text(STROKE, COLORS[color]))
+            yield Styled(curve, fine, color, Text(STROKE, COLORS[color]))
         else:
-            yield Style(letter, None, Text(letter))
+            yield Styled(curve, letter, None, Text(letter))
 
 
 def _plot(
-    chart: ChartSpec,
-    part: Part,
-    styled: Sequence[tuple[Curve, Style]],
-    canvas: Canvas,
+    chart: ChartSpec, part: Part, styled: Sequence[Styled], canvas: Canvas
 ) -> list[Text]:
     """One plot, its phases above and its legend below, where these hide nothing."""
     _draw_overlays(chart, part, canvas)
-    for curve, style in styled:
-        _draw(chart, curve, style, canvas)
+    for one in styled:
+        _draw(chart, one, canvas)
     if chart.kind == "hockey" and len(part.rows) <= MOST_LABELS:
         for row in part.rows:
             if row["label"]:
                 text = printable(f" {row['label']} ")
                 canvas.label(text, float(row["x"] or 0), float(row["y"] or 0))
-    for curve, _ in styled:
-        for x, y in curve.points:
-            if y is None:  # on the axis, where no value is read
-                canvas.draw([(x, canvas.y.low)], FAILED, is_line=False)
-    lines = canvas.lines([x for curve, _ in styled for x in curve.xs])
+    points = [point for one in styled for point in one.curve.points]
+    for x, y in points:
+        if y is None:  # on the axis, where no value is read
+            canvas.draw([(x, canvas.y.low)], FAILED, is_line=False)
+    lines = canvas.lines([x for x, _ in points])
     begin, room = canvas.x.low, canvas.width - canvas.left - 1
     per_x = room / (canvas.x.high - begin)
     phases = phase_lines(chart, canvas.left, room, lambda v: (v - begin) * per_x)
@@ -174,25 +171,19 @@ def _plot(
     return lines
 
 
-def _draw(chart: ChartSpec, curve: Curve, style: Style, canvas: Canvas) -> None:
-    """A line, broken where a point failed; or points."""
+def _draw(chart: ChartSpec, styled: Styled, canvas: Canvas) -> None:
+    """A line, broken where a point failed; or points; of a histogram the outline of
+    bars that touch."""
     is_line = not chart.marks.has_points
+    curve, marker, color, _ = styled
     for is_failed, group in groupby(curve.points, key=lambda point: point[1] is None):
         points = list(group)
         if chart.kind == "histogram":
-            points = _outline(points, canvas.x.high)
+            ends = [*(left for left, _ in points[1:]), canvas.x.high]
+            bars = zip(points, ends, strict=True)
+            points = [(x, y) for (left, y), right in bars for x in (left, right)]
         if not is_failed:
-            canvas.draw(points, style.marker, style.color, is_line)
-
-
-def _outline(points: Points, end: float) -> list[tuple[float, float | None]]:
-    """The outline of bars that touch."""
-    ends = [*(left for left, _ in points[1:]), end]
-    return [
-        corner
-        for (left, value), right in zip(points, ends, strict=True)
-        for corner in ((left, value), (right, value))
-    ]
+            canvas.draw(points, marker, color, is_line)
 
 
 def _draw_overlays(chart: ChartSpec, part: Part, canvas: Canvas) -> None:
@@ -208,12 +199,9 @@ def _draw_overlays(chart: ChartSpec, part: Part, canvas: Canvas) -> None:
             canvas.draw([(at, canvas.y.low), (at, canvas.y.high)], EVENT)
 
 
-def _legend(
-    chart: ChartSpec, styled: Sequence[tuple[Curve, Style]], width: int
-) -> list[Text]:
+def _legend(chart: ChartSpec, styled: Sequence[Styled], width: int) -> list[Text]:
     """The sign of each curve with its name, in lines."""
-    signed = ((curve.name, style.sign) for curve, style in styled)
-    entries = [sign + f" {name}" for name, sign in signed if sign]
+    entries = [one.sign + f" {one.curve.name}" for one in styled if one.sign]
     if chart.kind == "convergence" and chart.overlay:
         entries += [Text(f"{sign} {name}") for sign, name in LINE_NAMES.items()]
     lines: list[Text] = []
