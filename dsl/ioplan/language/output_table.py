@@ -63,8 +63,8 @@ PERCENTILE_MEANING = "latency that this percentage of the I/Os does not exceed"
 class ChartKind(Struct, frozen=True):
     """A kind of chart as a plan names it; checker, editor and report find it here.
 
-    `renderer` names what makes its rows, of `report.charts.charts.RENDERERS`,
-    and `marks` how these are drawn, of `report.picture_kinds.PICTURE_KINDS`.
+    `renderer` names what makes its rows, for `report.charts.charts.renderer`,
+    and `marks` how these are drawn, of `report.documents.PICTURE_KINDS`.
     """
 
     name: str

@@ -19,8 +19,8 @@ from ioplan.results.report.point import Point
 
 # The kinds of pictures: each is one entry with what terminal and page ask of it.
 #
-# How the page draws one is a function of the same name in `report.html.layers.MARKS`;
-# a table has none.
+# How the page draws one is a template of the same name in `report/html/marks.json`; a
+# table has none.
 
 
 class PictureKind(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -30,35 +30,49 @@ from ioplan.results.report.point import Point
 ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
 
-class Missing:
-    """Counts the figures that cannot be drawn, by their reason and metric."""
+class Cell(NamedTuple):
+    """A figure of a point, None for one with a mark; or why there is neither."""
 
-    def __init__(self) -> None:
-        self.reasons: dict[str, Counter[str]] = {}
-        self.failed: set[tuple[str, int]] = set()
-        self.not_measured: set[tuple[tuple[str, str], ...]] = set()
+    point: Point
+    metric: Metric
+    value: float | None
+    why: str | None = None
 
-    def mark(self, point: Point) -> None:
-        """One more that has a mark in place of a figure."""
-        failed = (run for run in point.counted if run.status != "ok")
-        self.failed.update((run.session, run.seq) for run in failed)
-        if not point.runs:
-            self.not_measured.add(tuple(point.dimensions.items()))
 
-    def add(self, metric: Metric, why: str) -> None:
-        """One more that has no value."""
-        self.reasons.setdefault(why, Counter())[str(metric)] += 1
+def cells(
+    request: Request, metrics: Sequence[Metric], points: Sequence[Point]
+) -> Iterator[Cell]:
+    for point in points:
+        for metric in metrics:
+            step = point.dimensions.get("step", metric.step)
+            if metric.step and step != metric.step:
+                continue  # it is a metric of another step
+            if point.failed:
+                yield Cell(point, metric, None)
+                continue
+            value, why, *_ = request.reader.figure(metric, point.counted)
+            missing = why.partition(", had ")[0] if value is None else None
+            yield Cell(point, metric, value, missing)
 
-    def notes(self) -> tuple[str, ...]:
-        """A line for each reason, and what the marks of cells mean."""
-        notes = [*failed_note(len(self.failed))]
-        if self.not_measured:
-            cells = counted(len(self.not_measured), "cell")
-            notes.append(f"{FAILED} {NOT_MEASURED}: {cells}")
-        for why, metrics in self.reasons.items():
-            points = counted(metrics.total(), "point")
-            notes.append(f"{points} skipped: {', '.join(metrics)}: {why}")
-        return tuple(notes)
+
+def notes(found: Iterable[Cell]) -> tuple[str, ...]:
+    """What the marks of cells mean, and a line for each reason of what has none."""
+    failed, unmeasured, reasons = set(), set(), dict[str, Counter[str]]()
+    for point, metric, _, why in found:
+        if why is not None:
+            reasons.setdefault(why, Counter())[str(metric)] += 1
+        elif point.failed:
+            failed |= {(r.session, r.seq) for r in point.counted if r.status != "ok"}
+            unmeasured |= set() if point.runs else {tuple(point.dimensions.items())}
+    cell = f"{FAILED} {NOT_MEASURED}: {counted(len(unmeasured), 'cell')}"
+    return (
+        *failed_note(len(failed)),
+        *(cell,) * bool(unmeasured),
+        *(
+            f"{counted(metrics.total(), 'point')} skipped: {', '.join(metrics)}: {why}"
+            for why, metrics in reasons.items()
+        ),
+    )
 
 
 def failed_note(count: int) -> tuple[str, ...]:
@@ -67,42 +81,11 @@ def failed_note(count: int) -> tuple[str, ...]:
     return (text,) if count else ()
 
 
-class Cell(NamedTuple):
-    """A figure of a point; None for one with a mark."""
-
-    point: Point
-    metric: Metric
-    value: float | None
-
-
-def cells(
-    request: Request,
-    metrics: Sequence[Metric],
-    points: Sequence[Point],
-    missing: Missing,
-) -> Iterator[Cell]:
-    """The figures of points that have them, or a mark."""
-    for point in points:
-        for metric in metrics:
-            step = point.dimensions.get("step", metric.step)
-            if metric.step and step != metric.step:
-                continue  # it is a metric of another step
-            if point.failed:
-                missing.mark(point)
-                yield Cell(point, metric, None)
-                continue
-            figure = request.reader.figure(metric, point.counted)
-            if figure.value is None:
-                missing.add(metric, figure.why.partition(", had ")[0])
-            else:
-                yield Cell(point, metric, figure.value)
-
-
 def _datum(
     cell: Cell, values: tuple[Value, ...], hidden: Sequence[str], several: bool = False
 ) -> Datum:
     """A row; the metric is a dimension where there are several."""
-    point, metric, _ = cell
+    point, metric, *_ = cell
     step = ("step",) if metric.step else ()
     dimensions = without(point.dimensions, *hidden, *step)
     dimensions |= {"metric": str(metric)} if several else {}
@@ -141,8 +124,8 @@ def _over(
     request: Request, kind: str, by: str, points: Sequence[Point]
 ) -> Iterator[ChartSpec]:
     for _, metrics in request.by_unit():
-        missing = Missing()
-        found = list(cells(request, metrics, points, missing))
+        every = list(cells(request, metrics, points))
+        found = [cell for cell in every if cell.why is None]
         texts = [cell.point.dimensions.get(by, "") for cell in found]
         x, values, scale = _x_axis(kind, by, texts)
         data = [
@@ -158,7 +141,7 @@ def _over(
             dashes=0 if kind == "bars" else MOST_DASHES,
             x_scale=request.x_scale(scale) if scale != "names" else scale,
             y_scale=request.y_scale(_y_scale(found)),
-            notes=missing.notes(),
+            notes=notes(every),
         )
 
 
@@ -188,11 +171,10 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
     points = sorted(request.points, key=lambda p: order[p.dimensions.get(swept, "")])
     place = {id(point): number for number, point in enumerate(points)}
     for _, metrics in request.by_unit():
-        missing, found, data = Missing(), [], []
-        for cell in cells(request, metrics, points, missing):
-            if cell.value is None:
-                continue  # one that failed has no IOPS to stand at
-            found.append(cell)
+        every, data = list(cells(request, metrics, points)), []
+        # one that failed has no IOPS to stand at
+        found = [cell for cell in every if cell.value is not None]
+        for cell in found:
             iops = request.reader.figure(Metric(name="iops"), cell.point.counted).value
             at, number = cell.point.dimensions.get(swept, ""), place[id(cell.point)]
             label = _load_text(swept, at) if cell.metric is metrics[-1] else ""
@@ -214,7 +196,7 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
             subtitle=_load_subtitle(request, metrics, swept),
             x_scale=request.x_scale("linear"),
             y_scale=request.y_scale(_y_scale(found)),
-            notes=missing.notes(),
+            notes=notes(every),
         )
 
 
@@ -262,7 +244,7 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
     )
     by = " and ".join(axis_title(name) for name in request.chart.by)
     for metric in request.chart.metrics:
-        missing = Missing()
+        every = list(cells(request, [metric], points))
         data = [
             Datum(
                 without(point.dimensions, across, down),
@@ -270,7 +252,8 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
                 point.status,
                 judged_of(point, metric),
             )
-            for point, _, value in cells(request, [metric], points, missing)
+            for point, _, value, why in every
+            if why is None
         ]
         yield request.picture(
             "heatmap" if request.marks == "heatmap" else "table",
@@ -281,5 +264,5 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
             y="row",
             x_scale="names",
             y_scale="names",
-            notes=missing.notes(),
+            notes=notes(every),
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, pairwise
 from math import inf
-from operator import attrgetter
 from statistics import fmean, pstdev
 
 from msgspec import Struct
@@ -28,7 +27,6 @@ from ioplan.results.report.charts.request import (
 )
 from ioplan.results.report.charts.timeline import (
     RATE,
-    Instant,
     Timeline,
     annotated,
     timed_cells,
@@ -65,19 +63,13 @@ class _Curves(Struct):
     failures: int = 0
     absent: set[str] = set()
 
-    def place(self, instant: Instant) -> float:
-        return instant.written if self.x is WRITTEN else instant.t_s
-
     def measured(
-        self, line: Timeline, metric: Metric, of: str = "values"
+        self, line: Timeline, column: Iterable[float | None]
     ) -> list[tuple[float, float]]:
         """Where each interval lies, and what it measured."""
-        read: Callable[[Instant], dict[Metric, float | None]] = attrgetter(of)
-        return [
-            (self.place(instant), value)
-            for instant in line.instants
-            if (value := read(instant).get(metric)) is not None
-        ]
+        places = line.written if self.x is WRITTEN else line.t_s
+        pairs = zip(places, column, strict=True)
+        return [(at, value) for at, value in pairs if value is not None]
 
     def thinned(self, values: Measured, metric: Metric) -> Measured:
         """Few enough points: several intervals become one, at its end.
@@ -120,12 +112,12 @@ def _points(
     x, is_scatter = ELAPSED, request.marks != "lines"
     if request.by == "bytes":
         x = WRITTEN
-    replays = any(i.traced[RATE] is not None for line in lines for i in line.instants)
+    replays = any(rate is not None for line in lines for rate in line.traced[RATE])
     curves = _Curves(x, _most(len(lines) * len(metrics) * (2 if replays else 1)))
     for line in lines:
         curves.failures += len(line.failures)
         for metric in metrics:
-            if is_scatter or is_of(metric.step, line.point):
+            if request.marks == "scatter" or is_of(metric.step, line.point):
                 _add(curves, line, metric)
     over, y = "bytes written" if x is WRITTEN else "time", y_column(metrics)
     picture = request.picture(
@@ -155,10 +147,10 @@ def _add(curves: _Curves, line: Timeline, metric: Metric) -> None:
     dimensions = line.point.dimensions | {"metric": str(metric)}
     if metric.step:
         dimensions = without(dimensions, "step")
-    measured = curves.measured(line, metric)
-    if line.instants and not measured:
+    measured = curves.measured(line, line.values[metric])
+    if line.t_s and not measured:
         curves.absent.add(str(metric))
-    trace = curves.measured(line, metric, "traced")
+    trace = curves.measured(line, line.traced[metric])
     own = dimensions | {"metric": f"{metric} {OF_TRACE}"}
     for values, named in ((trace, own), (measured, dimensions)):  # the last is on top
         curves.data += [Datum(named, one) for one in curves.thinned(values, metric)]
@@ -175,7 +167,7 @@ def _most(curves: int) -> int:
 
 def _levels(curves: _Curves, line: Timeline, measured: Measured) -> list[Measured]:
     """What it measured, apart where the rate changes; else its last fifth."""
-    rates = curves.measured(line, RATE)
+    rates = curves.measured(line, line.values[RATE])
     is_level = is_steered(line.point.counted)
     cuts = [] if is_level else changes([value for _, value in rates])
     if cuts:
@@ -241,9 +233,12 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         if not is_of(metrics[0].step, line.point):
             continue
         dimensions = line.point.dimensions
-        known = [i for i in line.instants if i.values.get(metrics[0]) is not None]
-        some = Timeline(line.point, known)
-        columns = [curves.thinned(curves.measured(some, m), m) for m in metrics]
+        known = [value is not None for value in line.values[metrics[0]]]
+        line.t_s = list(compress(line.t_s, known))
+        columns = [
+            curves.thinned(curves.measured(line, compress(line.values[m], known)), m)
+            for m in metrics
+        ]
         for rows in zip(*columns, strict=True):
             values = rows[0][0], *(value for _, value in rows)
             curves.data.append(Datum(dimensions, values))

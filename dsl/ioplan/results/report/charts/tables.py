@@ -12,7 +12,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.scopes import labels_of, on_target, part_texts, scopes_of
 from ioplan.results.report.charts.axis import axis_title, in_order
 from ioplan.results.report.charts.defaults import METRICS as POWER
-from ioplan.results.report.charts.over_axis import Missing, cells
+from ioplan.results.report.charts.over_axis import Cell, cells, notes
 from ioplan.results.report.charts.request import (
     UNIT_NAMES,
     Request,
@@ -194,11 +194,12 @@ def _figures(
 
 def listed(request: Request) -> Iterator[ChartSpec]:
     """All figures in one table, each in its own unit; those without any left out."""
-    points, missing = request.along, Missing()
+    points, noted = request.along, list[Cell]()
     figures: dict[Metric, list[Value]] = {}
     for metric in request.chart.metrics:
-        power = metric.name in POWER  # the first screen tells that it was not measured
-        found = cells(request, [metric], points, Missing() if power else missing)
+        found = list(cells(request, [metric], points))
+        # of power the first screen says that it was not measured
+        noted += [] if metric.name in POWER else found
         values = {id(cell.point): cell.value for cell in found}
         if any(value is not None for value in values.values()):
             figures[metric] = [values.get(id(point)) for point in points]
@@ -220,7 +221,7 @@ def listed(request: Request) -> Iterator[ChartSpec]:
         Frame(columns, rows),
         x="",
         y="",
-        notes=missing.notes(),
+        notes=notes(noted),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import repeat
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -24,12 +24,12 @@ from ioplan.results.report.documents import ChartSpec, Column, Frame
 from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 
-READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
-    "system_cpu": lambda found: found.system_cpu_percent,
-    "stack_cpu": lambda found: found.stack_cpu_percent,
-    "cpu": lambda found: found.generator_cpu_percent,
-    "watts": lambda found: found.watts,
-    "temperature": lambda found: found.temperature_celsius,
+READINGS = {
+    "system_cpu": "system_cpu_percent",
+    "stack_cpu": "stack_cpu_percent",
+    "cpu": "generator_cpu_percent",
+    "watts": "watts",
+    "temperature": "temperature_celsius",
 }
 """What the telemetry has of an interval."""
 RATE = Metric(name="iops")
@@ -61,6 +61,7 @@ class TimedRun(NamedTuple):
 
 
 Cell = list[TimedRun]
+Figures = list[float | None]
 
 
 def timed_cells(points: Sequence[Point]) -> list[Cell]:
@@ -88,23 +89,18 @@ def _timed(points: Sequence[Point]) -> Iterator[TimedRun]:
 # The intervals of a cell with the metrics that are drawn.
 
 
-class Instant(NamedTuple):
-    """The end of an interval, by the time and by the bytes written until then.
+class Timeline(Struct):
+    """The runs of a point: columns with an entry for the end of each interval.
 
-    `traced` has the rates that the replayed traces have here themselves.
+    `traced` has the rates that the replayed traces have here themselves, `failures`
+    where runs ended early, and how.
     """
 
-    t_s: float
-    written: float
-    values: dict[Metric, float | None]
-    traced: dict[Metric, float | None]
-
-
-class Timeline(Struct):
-    """The runs of a point; `failures` are where runs ended early, and how."""
-
     point: Point
-    instants: list[Instant] = []
+    t_s: list[float] = []
+    written: list[float] = []
+    values: dict[Metric, Figures] = {}
+    traced: dict[Metric, Figures] = {}
     failures: list[tuple[float, float, str]] = []
 
 
@@ -115,20 +111,19 @@ def timelines(
     is_joined: bool = False,
 ) -> Iterator[Timeline]:
     """A timeline for each step of the cells, or one for all steps of a cell."""
-    metrics = list(dict.fromkeys((*metrics, RATE)))
     for cell in cells:
         lines, written = dict[str, Timeline](), 0.0
         for timed in cell:
-            step = timed.point.dimensions.get("step", "")
-            point = _joined(cell) if is_joined else timed.point
-            line = lines.setdefault("" if is_joined else step, Timeline(point))
-            written = _extend(line, timed, written, reader, metrics)
+            point, step = timed.point, timed.point.dimensions.get("step", "")
+            if is_joined:
+                dimensions, runs = (
+                    without(point.dimensions, "step"),
+                    [t.run for t in cell],
+                )
+                point, step = replace(point, dimensions=dimensions, runs=runs), ""
+            line = lines.setdefault(step, Timeline(point))
+            written = _extend(line, timed, written, reader, {*metrics, RATE})
         yield from lines.values()
-
-
-def _joined(cell: Cell) -> Point:
-    point, runs = cell[0].point, [timed.run for timed in cell]
-    return replace(point, dimensions=without(point.dimensions, "step"), runs=runs)
 
 
 def _extend(
@@ -136,41 +131,34 @@ def _extend(
     timed: TimedRun,
     written: float,
     reader: Reader,
-    metrics: Sequence[Metric],
+    metrics: set[Metric],
 ) -> float:
     """Add the intervals of a run; what is written after it."""
     run, start_s = timed.run, timed.start_s
-    metrics = [metric for metric in metrics if metric.counts(run.asked.name)]
-    in_counts = [metric for metric in metrics if not in_series(metric)]
     series = list(reader.series(run))
-    for (interval, readings), values in zip(
-        series, _in_counts(run, reader, in_counts), strict=False
-    ):
-        written += interval.bytes.get("write", 0)
-        t_s = round(start_s + interval.t_s, 6)
-        values |= {
-            metric: metric_at(metric, interval, readings)
-            for metric in metrics
-            if in_series(metric)
-        }
-        traced = {metric: _traced(metric, interval, readings) for metric in metrics}
-        line.instants.append(Instant(t_s, written, values, traced))
-    if is_cut_short([interval for interval, _ in series]):
-        line.instants.pop()
+    writes = (interval.bytes.get("write", 0) for interval, _ in series)
+    _, *totals = accumulate(writes, initial=written)
+    total = totals[-1] if totals else written
+    length = len(series) - is_cut_short([interval for interval, _ in series])
+    line.t_s += [round(start_s + one.t_s, 6) for one, _ in series[:length]]
+    line.written += totals[:length]
+    in_counts = any(not in_series(metric) for metric in metrics)
+    stretches = [Stretch([c]) for c in reader.intervals(run)] if in_counts else []
+    for metric in metrics:
+        values: Figures = [None] * length
+        traced: Figures = [None] * length
+        if metric.counts(run.asked.name):
+            traced = [_traced(metric, *pair) for pair in series[:length]]
+            if in_series(metric):
+                values = [metric_at(metric, *pair) for pair in series[:length]]
+            else:  # runs may be without counts
+                counted = [stretch.value(metric) for stretch in stretches[:length]]
+                values[: len(counted)] = counted
+        line.values.setdefault(metric, []).extend(values)
+        line.traced.setdefault(metric, []).extend(traced)
     if run.status != "ok":
-        failure = round(start_s + run.run_s, 6), written, run.status
-        line.failures.append(failure)
-    return written
-
-
-def _in_counts(
-    run: RunRecord, reader: Reader, metrics: Sequence[Metric]
-) -> Iterator[dict[Metric, float | None]]:
-    """Metrics of the counts of each interval; endless, and empty for runs without."""
-    for counts in reader.intervals(run) if metrics else ():
-        part = Stretch([counts])
-        yield {metric: part.value(metric) for metric in metrics}
-    yield from ({} for _ in repeat(None))
+        line.failures.append((round(start_s + run.run_s, 6), total, run.status))
+    return total
 
 
 def metric_at(
@@ -179,8 +167,8 @@ def metric_at(
     """The metric, or None where the series does not have it."""
     if why_not_in_intervals(metric) or not in_series(metric):
         return None
-    if metric.name in READ:
-        return READ[metric.name](readings) if readings else None
+    if metric.name in READINGS:
+        return getattr(readings, READINGS[metric.name], None)
     if metric.name in RATIO_METRICS:
         rate, used = (
             metric_at(Metric(name=name), interval, readings)

@@ -33,27 +33,15 @@ TIP: Spec = {"tooltip": {"field": "i", "type": "quantitative", "format": "d"}}
 DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
 """One for each of MOST_DASHES; a sample of each has to fit into a legend."""
 SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
-LEGENDS = {
-    "bands": {
-        **{"p50": "#0072B2", "p50 to p99": "#56B4E9"},
-        **{"p99 to p99.9": "#E69F00", "max": "#D55E00"},
-    },
-    "convergence": {
-        **{"measured": "#0072B2", "mean": "#009E73"},
-        **{"limits of the range": "#D55E00", "least-squares fit": "#CC79A7"},
-        "range of the window": "#56B4E9",
-    },
-}
 TEMPLATES: dict[str, list[Spec]] = json.loads(
     (files("ioplan.results.report.html") / "marks.json").read_text("utf-8")
 )
 
 
-def layer(mark: str, encoding: Spec, *of: Spec, **style: Any) -> Spec:
-    """A layer of a mark, of all rows or of some."""
-    made: Spec = {"transform": [*of]} if of else {}
-    made["mark"] = {"type": mark, **style}
-    return {**made, "encoding": encoding} if encoding else made
+def layer(mark: Spec, encoding: Spec, *of: Spec) -> Spec:
+    """A layer of all rows, or of some."""
+    made: Spec = {"transform": [*of], "mark": mark, "encoding": encoding}
+    return {key: value for key, value in made.items() if value}
 
 
 def role(name: str) -> Spec:
@@ -75,16 +63,11 @@ def marks(picture: ChartSpec, name: str) -> Iterator[Spec]:
             encoding |= ENCODINGS[use](picture)
         encoding |= template.get("encoding", {})
         if color := template.get("color"):
-            legend = LEGENDS[picture.kind]
-            scale = {"domain": list(legend), "range": list(legend.values())}
-            shown = {"title": None, "symbolOpacity": 1}
-            encoding["color"] = {"datum": color, "scale": scale, "legend": shown}
-        style = template["mark"]
-        yield layer(style["type"], encoding, *of, **_without_type(style))
-
-
-def _without_type(style: Spec) -> Spec:
-    return {name: value for name, value in style.items() if name != "type"}
+            (colors,) = TEMPLATES[f"colors of {picture.kind}"]
+            scale = {"domain": list(colors), "range": list(colors.values())}
+            legend = {"title": None, "symbolOpacity": 1}
+            encoding["color"] = {"datum": color, "scale": scale, "legend": legend}
+        yield layer(template["mark"], encoding, *of)
 
 
 def _templates(name: str, true_of: set[str], more: Spec) -> Iterator[Spec]:
@@ -278,9 +261,12 @@ def phase_layers(picture: ChartSpec) -> Iterator[Spec]:
     is_cells = picture.kind == "heatmap"
     wide = "bandwidth('x') * datum.columns" if is_cells else WIDTH
     fits = f"{wide} > {SIGN_WIDTH} * length(datum.label)"
-    style: Spec = {"align": "left", "baseline": "bottom", "fontSize": 10}
+    style: Spec = {"type": "text", "align": "left", "baseline": "bottom"}
     # `text` stands in the mark, so that the page never drops it
-    style["text"] = {"expr": f"datum.first || {fits} ? datum.label : ''"}
+    style |= {
+        "fontSize": 10,
+        "text": {"expr": f"datum.first || {fits} ? datum.label : ''"},
+    }
     if is_cells:
         style["dx"] = {"expr": "-bandwidth('x') / 2"}
     ink = {"color": {"value": {"expr": "ink"}}}
@@ -291,7 +277,7 @@ def phase_layers(picture: ChartSpec) -> Iterator[Spec]:
         top = -LANE_HEIGHT * number
         if not picture.marks.has_areas or picture.kind == "bands":
             band = {"y": {"value": 0}, "y2": {"value": "height"}}
-            yield layer("rect", look | band, *of, opacity=0.1)
+            yield layer({"type": "rect", "opacity": 0.1}, look | band, *of)
         bar = {"y": {"value": top - 5}, "y2": {"value": top - 2}}
-        yield layer("rect", look | bar, *of, opacity=0.9)
-        yield layer("text", {"y": {"value": top - 6}, **ink}, *of, **style)
+        yield layer({"type": "rect", "opacity": 0.9}, look | bar, *of)
+        yield layer(style, {"y": {"value": top - 6}, **ink}, *of)

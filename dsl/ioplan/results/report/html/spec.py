@@ -198,7 +198,8 @@ def _panels(picture: ChartSpec, view: Spec) -> Spec:
     count = {"aggregate": [{"op": "count", "as": "n"}], "groupby": ["panel"]}
     top = {"value": -12 - LANE_HEIGHT * len(phase_names(picture))}
     place = {"x": {"value": 0}, "y": top, "color": {"value": "#888888"}}
-    view["layer"].append(layer("circle", place, count, size=1, opacity=0.001))
+    dot = {"type": "circle", "size": 1, "opacity": 0.001}
+    view["layer"].append(layer(dot, place, count))
     facet = {"field": "panel", "type": "ordinal", "header": header}
     apart = picture.kind == "convergence"  # drives differ by more than they drift
     resolve = {"scale": {"y": "independent"}} if apart else {}
