@@ -123,7 +123,7 @@ def over_rounds(request: Request) -> Iterator[ChartSpec]:
 def _over(
     request: Request, kind: str, by: str, points: Sequence[Point]
 ) -> Iterator[ChartSpec]:
-    for _, metrics in request.by_unit():
+    for metrics in request.units:
         every = list(cells(request, metrics, points))
         found = [cell for cell in every if cell.why is None]
         texts = [cell.point.dimensions.get(by, "") for cell in found]
@@ -170,7 +170,7 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
     order = {text: number for number, text in enumerate(texts)}
     points = sorted(request.points, key=lambda p: order[p.dimensions.get(swept, "")])
     place = {id(point): number for number, point in enumerate(points)}
-    for _, metrics in request.by_unit():
+    for metrics in request.units:
         every, data = list(cells(request, metrics, points)), []
         # one that failed has no IOPS to stand at
         found = [cell for cell in every if cell.value is not None]
@@ -231,7 +231,7 @@ def _ordinal(percent: float) -> str:
 
 def over_two(request: Request) -> Iterator[ChartSpec]:
     """A heatmap or a table over two axes; each metric has a picture of its own."""
-    across, down = (*request.chart.by, "", "")[:2]
+    place = across, down = (*request.chart.by, "", "")[:2]
     points = [p for p in request.points if across in p.dimensions]
     x, row = (
         Column(
@@ -246,14 +246,10 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
     for metric in request.chart.metrics:
         every = list(cells(request, [metric], points))
         data = [
-            Datum(
-                without(point.dimensions, across, down),
-                (point.dimensions[across], point.dimensions.get(down, ""), value),
-                point.status,
-                judged_of(point, metric),
-            )
-            for point, _, value, why in every
-            if why is None
+            _datum(cell, (places[across], places.get(down, ""), cell.value), place)
+            for cell in every
+            for places in (cell.point.dimensions,)
+            if cell.why is None
         ]
         yield request.picture(
             "heatmap" if request.marks == "heatmap" else "table",

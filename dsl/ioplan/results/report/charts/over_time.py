@@ -101,7 +101,7 @@ def over_time(request: Request) -> Iterator[ChartSpec]:
     cells = timed_cells(request.points)[:MOST_CELLS]
     is_scatter, metrics = request.marks == "scatter", request.chart.metrics
     lines = list(timelines(cells, request.reader, metrics, is_scatter))
-    for _, few in request.by_unit():
+    for few in request.units:
         picture = _points(request, lines, few)
         yield picture if request.by == "bytes" else annotated(picture, cells)
 

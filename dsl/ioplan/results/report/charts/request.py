@@ -84,10 +84,11 @@ class Request(Struct, frozen=True):
         """The dimensions in which its points differ."""
         return varied(point.dimensions for point in self.points)
 
-    def by_unit(self) -> Iterator[tuple[str, list[Metric]]]:
+    @property
+    def units(self) -> Iterator[list[Metric]]:
         """Metrics that can share an axis."""
         for unit in dict.fromkeys(metric.unit for metric in self.chart.metrics):
-            yield unit, [m for m in self.chart.metrics if m.unit == unit]
+            yield [m for m in self.chart.metrics if m.unit == unit]
 
     def y_scale(self, otherwise: Scale = "linear") -> Scale:
         """What the plan says of the y axis."""
