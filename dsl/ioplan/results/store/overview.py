@@ -34,6 +34,7 @@ class SessionFilter(Struct, frozen=True):
     each `tag`, and started at or after `since` (UTC, ISO 8601).
     """
 
+    id: str = ""
     drive: str = ""
     host: str = ""
     plan: str = ""
@@ -111,22 +112,16 @@ PLACES = {
 """The columns that each text of a filter may stand in."""
 
 
-def overview_query(
-    wanted: SessionFilter, session: str = ""
-) -> tuple[str, dict[str, Any]]:
-    """The query and its values; of one session, if it is named."""
+def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
+    """The query and its values."""
     values: dict[str, Any] = {}
-    conditions = list(_conditions(wanted, values))
-    if session:
-        values["session"] = session
-        conditions.append("s.session = :session")
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    conditions = " AND ".join(["TRUE", *_conditions(wanted, values)])
     limit = ""
     if wanted.limit is not None:
         values["limit"] = wanted.limit
         limit = "LIMIT :limit"
     query = f"""
-        SELECT * FROM ({SESSIONS}) AS s {where}
+        SELECT * FROM ({SESSIONS}) AS s WHERE {conditions}
         ORDER BY s.session DESC {limit}"""
     return query, values
 
@@ -143,6 +138,9 @@ def _conditions(wanted: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
     if wanted.since:
         values["since"] = wanted.since
         yield "s.started_at >= :since"
+    if wanted.id:
+        values["id"] = wanted.id
+        yield "s.session = :id"
 
 
 def _any_like(columns: Iterable[str], value: str) -> str:

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ioplan.backends.backend import BackendError
@@ -29,9 +29,9 @@ def make_private(folder: Path) -> None:
     and could lead what is written there elsewhere.
     """
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
-    for one in (folder.parent, folder):
-        one.mkdir(mode=0o700, exist_ok=True)
-        check_own(one)
+    for private in (folder.parent, folder):
+        private.mkdir(mode=0o700, exist_ok=True)
+        check_own(private)
 
 
 def check_own(folder: Path) -> None:
@@ -60,27 +60,53 @@ def make_own(folder: Path) -> None:
 
 
 NAME = "lock"
+LOCK_FLAGS = os.O_RDWR | O_NOFOLLOW | O_CLOEXEC
+
+
+@contextmanager
+def locked(path: Path, flags: int = 0, fd: int | None = None) -> Iterator[int]:
+    """Hold the lock of a file, or of one that is open. Raises OSError.
+
+    The kernel lets go of it when the process ends, however that comes about.
+    """
+    fd = os.open(path, LOCK_FLAGS | os.O_CREAT, 0o600) if fd is None else fd
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | flags)
+        yield fd
+    finally:
+        os.close(fd)
 
 
 @contextmanager
 def session_lock(folder: Path) -> Iterator[None]:
-    """Hold a session's folder. Raises BackendError when another process does.
-
-    The kernel lets go of it when the process ends, however that comes about.
-    """
-    try:
-        make_private(folder)
-        flags = os.O_RDWR | os.O_CREAT | O_NOFOLLOW | O_CLOEXEC
-        fd = os.open(folder / NAME, flags, 0o600)
-    except OSError as error:
-        raise StoreError(
-            f"cannot make {folder}: {error.strerror}", StoreFault.SESSION_FOLDER
-        ) from error
-    try:
-        _lock(fd, folder.name)
+    """Hold a session's folder. Raises BackendError when another process does."""
+    with ExitStack() as stack:
+        try:
+            make_private(folder)
+            stack.enter_context(locked(folder / NAME, fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise BackendError(
+                f"session {folder.name} goes on in another process; wait until it ends"
+            ) from None
+        except OSError as error:
+            raise StoreError(
+                f"cannot make {folder}: {error.strerror}", StoreFault.SESSION_FOLDER
+            ) from error
         yield
-    finally:
-        os.close(fd)
+
+
+def is_locked(folder: Path) -> bool | None:
+    """Whether a process works on a session; None if that is not for us to see."""
+    try:
+        fd = os.open(folder / NAME, LOCK_FLAGS)
+        with locked(folder / NAME, fcntl.LOCK_NB, fd):
+            return False
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
 
 
 def remove_unused(folder: Path) -> None:
@@ -89,36 +115,3 @@ def remove_unused(folder: Path) -> None:
         if os.listdir(folder) == [NAME]:  # noqa: PTH208  no need of paths
             (folder / NAME).unlink()
             folder.rmdir()
-
-
-def _lock(fd: int, session: str) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise BackendError(
-            f"session {session} goes on in another process; wait until it ends"
-        ) from None
-
-
-def is_locked(folder: Path) -> bool:
-    """As `is_held`, for any session, and nothing is made."""
-    try:
-        fd = os.open(folder / NAME, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
-
-
-def is_held(folder: Path) -> bool:
-    """Whether a process works on a session now."""
-    try:
-        with session_lock(folder):
-            return False
-    except BackendError:
-        return True

@@ -167,8 +167,7 @@ class SessionStore(Database):
 
     def verdict(self, session_id: str) -> SessionVerdict:
         """The gravest verdict on a session; `ioplan ls` shows the same."""
-        query, values = overview_query(ALL, session_id)
-        for overview in overviews_of(self.rows(query, **values)):
+        for overview in self.overview(SessionFilter(id=session_id)):
             return overview.verdict
         raise self._no_session(session_id)
 

@@ -29,7 +29,7 @@ from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.layout.tables import COLUMNS, insert
 from ioplan.results.store.rows import state_of, state_row
 from ioplan.results.store.runs import OF_RUN, Fields, read_runs, run_row, same_run
-from ioplan.results.store.session_folder import is_held, session_folder
+from ioplan.results.store.session_folder import is_locked, session_folder
 from ioplan.results.store.sessions import SessionStore
 
 PAGE = 200
@@ -261,8 +261,5 @@ def status_now(
     if status != "running" or host_name != platform.node():
         return status
     folder = session_folder(store, session)
-    try:
-        is_running = not folder.exists() or is_held(folder)
-    except StoreError:  # a folder of somebody else's: not for us to say
-        return status
-    return status if is_running else "interrupted"
+    is_left = folder.exists() and is_locked(folder) is False
+    return "interrupted" if is_left else status

@@ -24,13 +24,17 @@ import msgspec
 from msgspec import Struct
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW, fcntl
+from ioplan.core.system import O_CLOEXEC, fcntl
 from ioplan.results.store.errors import StoreError, short_reason
-from ioplan.results.store.session_folder import check_own, is_locked, session_folder
+from ioplan.results.store.session_folder import (
+    check_own,
+    is_locked,
+    locked,
+    session_folder,
+)
 
 ENTRY = ".json"
 CHECK_S, MOST_CHECKED = 300.0, 2000
-LOCK_FLAGS = os.O_RDWR | os.O_CREAT | O_CLOEXEC | O_NOFOLLOW
 
 
 class Entry(Struct, frozen=True):
@@ -65,7 +69,7 @@ class Outbox:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             check_own(self.folder)
-            with _locked(self.folder / "guard"):
+            with locked(self.folder / "guard"):
                 self._write(session, {"place": place, "token": secrets.token_hex(8)})
         except OSError as error:
             raise StoreError(
@@ -93,7 +97,7 @@ class Outbox:
     def acknowledge(self, entry: Entry) -> None:
         """It is delivered, unless it was entered again meanwhile."""
         file = self._file(entry.session)
-        with suppress(OSError), _locked(self.folder / "guard"):
+        with suppress(OSError), locked(self.folder / "guard"):
             if _entry(file) == entry:
                 self.acknowledged.mkdir(exist_ok=True, mode=0o700)
                 file.replace(self.acknowledged / file.name)
@@ -102,7 +106,7 @@ class Outbox:
         """Send none of these; returns those that were to be sent."""
         dropped = [e.session for e in self.entries() if e.session in sessions]
         for session in dropped:
-            with suppress(OSError), _locked(self.folder / "guard"):
+            with suppress(OSError), locked(self.folder / "guard"):
                 self._file(session).unlink()
         return dropped
 
@@ -195,21 +199,11 @@ class Outbox:
         None where another process is.
         """
         try:
-            with _locked(self.folder / "sender", fcntl.LOCK_NB, lock) as fd:
+            with locked(self.folder / "sender", fcntl.LOCK_NB, lock) as fd:
                 os.pwrite(fd, str(os.getpid()).encode().ljust(16), 0)
                 yield fd
         except BlockingIOError:
             yield None
-
-
-@contextmanager
-def _locked(path: Path, flags: int = 0, fd: int | None = None) -> Iterator[int]:
-    fd = os.open(path, LOCK_FLAGS, 0o600) if fd is None else fd
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | flags)
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _entry(file: Path) -> Entry | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 from ioplan.records.record import RunRecord
 from ioplan.results.store.connection import Connection, Row
@@ -48,6 +47,7 @@ MOVE_VERDICTS = """
     INSERT INTO verdict (session, seq, plan_digest, position, verdict)
     SELECT v.session, v.seq, session.plan_digest, v.position, v.verdict
     FROM verdict_7 AS v JOIN session ON session.id = v.session"""
+DIGEST = "UPDATE session SET plan_digest = :digest WHERE id = :id"
 RUNS = """
     SELECT session, seq, env, record FROM run
     WHERE session = :session AND seq > :after ORDER BY seq LIMIT 200"""
@@ -73,33 +73,25 @@ def _make_columns(connection: Connection) -> None:
     types = dict(re.findall(r"^  (\w+) (\w+)", TABLES["run"], re.MULTILINE))
     for name in names:
         connection.define(f"ALTER TABLE run ADD COLUMN {name} {types[name]}")
-    change = "UPDATE session SET plan_digest = :digest WHERE id = :id"
-    for row in _rows(connection, "session"):
-        with validated(f"session {row['id']!r}"):
-            digest = plan_digest(row)
-        connection.change(change, {"id": row["id"], "digest": digest})
     settings = ", ".join(f"{name} = :{name}" for name in names)
     change = f"UPDATE run SET {settings} WHERE session = :session AND seq = :seq"
-    for row in _runs(connection):
-        with validated(f"run {row['seq']} of session {row['session']!r}"):
-            record = RunRecord.model_validate({**json.loads(row["record"]), "host": {}})
-        connection.change(change, run_row(record, row["env"]))
-        insert(connection, "figure", *figure_rows(record))
+    for session in connection.rows("SELECT * FROM session"):
+        with validated(f"session {session['id']!r}"):
+            digest = {"id": session["id"], "digest": plan_digest(session)}
+        connection.change(DIGEST, digest)
+        after = 0
+        while page := connection.rows(RUNS, session=session["id"], after=after):
+            for row in page:
+                _make_run(connection, change, row)
+            after = page[-1]["seq"]
     connection.define(MOVE_VERDICTS)
     connection.define("DROP TABLE verdict_7")
     for name in OLD_COLUMNS:
         connection.define(f"ALTER TABLE run DROP COLUMN {name}")
 
 
-def _rows(connection: Connection, table: str) -> list[Row]:
-    return connection.rows(f"SELECT * FROM {table}")
-
-
-def _runs(connection: Connection) -> Iterator[Row]:
-    """All runs, a page at a time."""
-    for session in _rows(connection, "session"):
-        page = connection.rows(RUNS, session=session["id"], after=0)
-        while page:
-            yield from page
-            after = page[-1]["seq"]
-            page = connection.rows(RUNS, session=session["id"], after=after)
+def _make_run(connection: Connection, change: str, row: Row) -> None:
+    with validated(f"run {row['seq']} of session {row['session']!r}"):
+        record = RunRecord.model_validate({**json.loads(row["record"]), "host": {}})
+    connection.change(change, run_row(record, row["env"]))
+    insert(connection, "figure", *figure_rows(record))
