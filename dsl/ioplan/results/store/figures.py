@@ -104,12 +104,16 @@ class Stored(Struct, frozen=True, array_like=True, rename={"others": "percentile
 
     def result(self) -> DirectionResult:
         """All figures, as a record has them."""
-        values = {name: getattr(self, name) for name in COUNTS}
         latency = None
         if self.latency:
-            moments = {name: getattr(self, name) for name in MOMENTS}
-            latency = Latency.complete({**moments, "percentiles": self.percentiles})
-        return DirectionResult.complete({**values, "latency": latency})
+            percentiles = {"percentiles": self.percentiles}
+            latency = Latency.complete(picked(self, MOMENTS) | percentiles)
+        return DirectionResult.complete(picked(self, COUNTS) | {"latency": latency})
+
+
+def picked(source: object, names: Iterable[str]) -> Row:
+    """Some fields of a model or a struct."""
+    return {name: getattr(source, name) for name in names}
 
 
 VALUES = Stored.__struct_encode_fields__
@@ -156,7 +160,7 @@ def _rows(place: Row, results: Parts | StreamResult) -> Iterator[Row]:
 
 
 def _row(place: Row, direction: str, result: DirectionResult) -> Row:
-    counts = {name: getattr(result, name) for name in COUNTS}
+    counts = picked(result, COUNTS)
     return {**place, "direction": direction, **counts, **_latency_row(result.latency)}
 
 
@@ -167,7 +171,7 @@ def _latency_row(latency: Latency | None) -> Row:
     values = {p.percent: p.latency_ns for p in percentiles}
     supported = max((p.percent for p in percentiles if p.supported), default=None)
     bound = min((p.percent for p in percentiles if p.is_bound), default=None)
-    row = {name: getattr(latency, name) for name in MOMENTS}
+    row = picked(latency, MOMENTS)
     row |= {name: values.get(p) for p, name in PERCENTILE_COLUMNS.items()}
     row |= {"supported_percent": supported, "bound_percent": bound}
     are_ours = [*values] == [percent for percent in PERCENTILES if percent in values]

@@ -11,6 +11,7 @@ sessions there are.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -58,19 +59,15 @@ IDENTITIES = """
 class SessionExtent(NamedTuple):
     """How much there is of a session: `counts` are rows by table."""
 
-    constants: tuple[str, ...]
-    status: str
-    ended_at: str | None
-    counts: dict[str, int]
+    columns: tuple[str | None, ...]
+    counts: Counter[str]
 
     @property
     def runs(self) -> int:
-        return self.counts.get("run", 0)
+        return self.counts["run"]
 
     def covers(self, other: SessionExtent) -> bool:
-        return self[:-1] == other[:-1] and all(
-            self.counts.get(table, 0) >= count for table, count in other.counts.items()
-        )
+        return self.columns == other.columns and not other.counts - self.counts
 
 
 def compared(
@@ -93,14 +90,14 @@ def _extents(connection: Connection, ids: Sequence[str]) -> dict[str, SessionExt
         f"WHERE session IN ({listed}) GROUP BY session"
         for table in SESSION_TABLES
     )
-    counts: dict[str, dict[str, int]] = {id: {} for id in ids}
+    counts = {id: Counter[str]() for id in ids}
     for row in connection.rows(" UNION ALL ".join(queries), **keys):
         counts[row["session"]][row["what"]] = row["number"]
     names = ", ".join(("id", "status", "ended_at", *CONSTANT_COLUMNS))
     query = f"SELECT {names} FROM session WHERE id IN ({listed})"
     return {
-        id: SessionExtent((*constants,), status, ended_at, counts[id])
-        for id, status, ended_at, *constants in connection.tuples(query, **keys)
+        id: SessionExtent(tuple(columns), counts[id])
+        for id, *columns in connection.tuples(query, **keys)
     }
 
 

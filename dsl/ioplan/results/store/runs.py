@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Flag, auto
 from functools import cache, lru_cache
 from math import isfinite
-from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -45,6 +44,7 @@ from ioplan.results.store.figures import (
     Results,
     Stored,
     figure_rows,
+    picked,
     results_by_part,
     selection,
     some_results,
@@ -143,9 +143,9 @@ ASKED_APART = {*IN_PLAN, "cell", "after", "removed"}
 
 def run_row(record: RunRecord, env: str) -> Row:
     """The columns of a run; `env` is the digest of its host's facts."""
-    models = {name: getattr(record, name) for name in JSON_MODELS}
+    models = picked(record, JSON_MODELS)
     return {
-        **{name: getattr(record, name) for name in (*PLAIN, *ENDED)},
+        **picked(record, (*PLAIN, *ENDED)),
         **{name: model and model.model_dump_json() for name, model in models.items()},
         **place_row(record),
         "env": env,
@@ -159,7 +159,7 @@ def place_row(record: RunRecord) -> Row:
     """The columns that say where in its plan a run is."""
     asked, after = record.asked, record.asked.after
     return {
-        **{name: getattr(asked, name) for name in IN_PLAN},
+        **picked(asked, IN_PLAN),
         "session": record.session,
         "seq": record.seq,
         "cell": json.dumps(asked.cell, ensure_ascii=False),
@@ -245,7 +245,6 @@ def _of_runs(table: str, condition: str) -> str:
     return f"({table}.session, {table}.seq) IN ({runs})"
 
 
-_plain, _ended, _in_plan = attrgetter(*PLAIN), attrgetter(*ENDED), attrgetter(*IN_PLAN)
 ORDER = tuple(RunRecord.model_fields)
 ASKED_ORDER = tuple(Asked.model_fields)
 NOTHING = defaults_of(RunRecord) | {
@@ -269,13 +268,13 @@ def record_of(
         run = msgspec.convert(row, RunColumns)
         if not isfinite(run.run_s + (run.cpu_percent or 0)):
             raise ValueError("a time is infinite")
-        values = NOTHING | dict(zip(PLAIN, _plain(run), strict=True))
-        for name, model in JSON_MODELS.items():
-            if (text := getattr(run, name)) is not None:
-                values[name] = model.model_validate_json(text)
+        values = NOTHING | picked(run, PLAIN)
+        for name, text in picked(run, JSON_MODELS).items():
+            if text is not None:
+                values[name] = JSON_MODELS[name].model_validate_json(text)
         values["asked"] = _asked(run, Fields.WORKLOAD in fields)
         if Fields.SETUP in fields:
-            values |= zip(ENDED, _ended(run), strict=True)
+            values |= picked(run, ENDED)
             values["backend"] = _backend(run.backend)
             values["target"], values["host"] = _facts(run.target), _facts(run.env)
         if Fields.EXTRAS in fields:
@@ -291,8 +290,8 @@ def record_of(
 
 
 def _asked(run: RunColumns, in_full: bool) -> Asked:
-    values = {**(_asked_in_full(run.asked).__dict__ if in_full else NOT_ASKED)}
-    values |= zip(IN_PLAN, _in_plan(run), strict=True)
+    fields = _asked_in_full(run.asked).__dict__ if in_full else NOT_ASKED
+    values = fields | picked(run, IN_PLAN)
     values["cell"] = _cell(run.cell)
     values["after"] = _preparation(run.after_name, run.after_digest)
     values["removed"] = bool(run.removed)

@@ -194,16 +194,17 @@ class Store(SessionStore):
 
     def that_did(self, run_ids: Iterable[str]) -> list[Session]:
         """The sessions that have runs of any of these ids, the newest first."""
-        wanted, ids = list(dict.fromkeys(run_ids)), set[str]()
-        for first in range(0, len(wanted), PAGE):
-            ids.update(self.ids_that_did(wanted[first : first + PAGE]))
+        ids = set(self.ids_that_did(run_ids))
         return [session for session in self.sessions() if session.id in ids]
 
-    def ids_that_did(self, run_ids: Sequence[str]) -> list[str]:
+    def ids_that_did(self, run_ids: Iterable[str]) -> list[str]:
         """The ids of the sessions that have runs of any of these, oldest first."""
-        condition, values = listed("run_id", run_ids)
-        query = f"SELECT DISTINCT session FROM run WHERE {condition} ORDER BY session"
-        return [row["session"] for row in self.rows(query, **values)]
+        wanted, ids = list(dict.fromkeys(run_ids)), set[str]()
+        for first in range(0, len(wanted), PAGE):
+            condition, values = listed("run_id", wanted[first : first + PAGE])
+            query = f"SELECT DISTINCT session FROM run WHERE {condition}"
+            ids.update(row["session"] for row in self.rows(query, **values))
+        return sorted(ids)
 
     # ---- targets
 

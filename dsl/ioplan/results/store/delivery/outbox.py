@@ -141,22 +141,20 @@ class Outbox:
 
     def due(self) -> list[Entry]:
         """What can be sent now: nothing that was refused."""
-        if not (waiting := self.waiting()):
-            return []
-        states = self.report()
-        return [entry for entry in waiting if not states[entry.session].refused]
+        refused = {id for id, state in self.report().items() if state.refused}
+        return [entry for entry in self.waiting() if entry.session not in refused]
 
     def report(self) -> dict[str, Delivery]:
         """How far each session is, by its id.
 
         What is not in the outbox has been delivered.
         """
-        entries, known = self.entries(), dict[str, Delivery]()
+        by_token = {}
         with suppress(OSError, msgspec.DecodeError):
             state = (self.folder / "state").read_bytes()
-            known = msgspec.json.decode(state, type=dict[str, Delivery])
-        by_token = {delivery.token: delivery for delivery in known.values()}
-        return {each.session: by_token.get(each.token, Delivery()) for each in entries}
+            attempts = msgspec.json.decode(state, type=dict[str, Delivery])
+            by_token = {attempt.token: attempt for attempt in attempts.values()}
+        return {e.session: by_token.get(e.token, Delivery()) for e in self.entries()}
 
     # ---- whether what was delivered is still there
 
@@ -164,10 +162,9 @@ class Outbox:
         """Whether nobody has looked lately."""
         if not self.acknowledged.exists() or not self.store.exists():
             return False
-        try:
+        with suppress(OSError):
             return not 0 <= time.time() - self.checked.stat().st_mtime < CHECK_S
-        except OSError:
-            return True
+        return True
 
     def check_soon(self) -> None:
         """Somebody has seen that something is not there any more."""

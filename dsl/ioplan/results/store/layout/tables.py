@@ -39,6 +39,7 @@ def _columns(row: type[Struct]) -> Iterator[str]:
         yield f"{field.encode_name} {TYPES.get(field.type, 'VARCHAR NOT NULL')}"
 
 
+RUN_KEY = "PRIMARY KEY (session, seq)"
 SESSION = "FOREIGN KEY (session) REFERENCES session (id)"
 ENV = "FOREIGN KEY (env) REFERENCES env (digest)"
 OF_RUN = (
@@ -76,7 +77,7 @@ DEFINITIONS: dict[str, tuple[str, ...]] = {
         "PRIMARY KEY (id)",
         ENV,
     ),
-    "run": (*_columns(RunColumns), "PRIMARY KEY (session, seq)", SESSION, ENV),
+    "run": (*_columns(RunColumns), RUN_KEY, SESSION, ENV),
     # empty texts are all targets, the whole run and all streams; direction `total` is
     # reads and writes together. A single stream has the rows of the whole run only
     "figure": (
@@ -85,15 +86,11 @@ DEFINITIONS: dict[str, tuple[str, ...]] = {
         *_columns(Stored),
         "PRIMARY KEY (session, seq, target, phase, stream, direction)",
     ),
-    "run_blob": (
-        *OF_RUN,
-        "histograms, series BLOB NOT NULL",
-        "PRIMARY KEY (session, seq)",
-    ),
+    "run_blob": (*OF_RUN, RUN_KEY, "histograms, series BLOB NOT NULL"),
     # runs in virtual time have none
-    "run_telemetry": (*OF_RUN, "points BLOB NOT NULL", "PRIMARY KEY (session, seq)"),
+    "run_telemetry": (*OF_RUN, RUN_KEY, "points BLOB NOT NULL"),
     # what each stream counted in each interval; of runs that tell none, nothing
-    "run_intervals": (*OF_RUN, "packed BLOB NOT NULL", "PRIMARY KEY (session, seq)"),
+    "run_intervals": (*OF_RUN, RUN_KEY, "packed BLOB NOT NULL"),
     # those of other digests than the session's are of the plan before it was edited;
     # the database computes `outcome`, so that it cannot differ from the verdict
     "verdict": (
