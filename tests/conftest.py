@@ -1,7 +1,5 @@
 """Options and fixtures of all tests; see `tests/support` for its plug-ins."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ioplan from Python: what the commands give, the same refusals, and plans as tests of pytest."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

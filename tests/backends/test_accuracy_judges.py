@@ -1,7 +1,5 @@
 """What judges the engine's accuracy takes true figures of any machine, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import accumulate, count
 from typing import Any

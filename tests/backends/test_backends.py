@@ -1,7 +1,5 @@
 """One plan on every backend: the same runs, what each measures, and how it is cut short."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The example of blocking reads and writes, here of a file."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

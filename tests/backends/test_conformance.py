@@ -1,7 +1,5 @@
 """The conformance kit over the backends that come with ioplan."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

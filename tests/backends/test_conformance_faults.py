@@ -1,7 +1,5 @@
 """The conformance kit finds what is wrong: each defect fails the test that is for it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """SPDK under the kit's checks, over recorded and real runs, and over a network."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

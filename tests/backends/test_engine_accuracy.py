@@ -1,7 +1,5 @@
 """What the engine reports is what the device did: latencies that are known before."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

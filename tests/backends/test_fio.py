@@ -1,7 +1,5 @@
 """Plans on a real scratch file, by the real fio."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

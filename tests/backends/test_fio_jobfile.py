@@ -1,7 +1,5 @@
 """The job files, clause by clause, and what of each fio cannot say exactly."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from functools import cache

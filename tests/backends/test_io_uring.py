@@ -1,7 +1,5 @@
 """Plans on a real scratch file, by the real engine."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Jobs that cannot run on a target, and those just beside them that can."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

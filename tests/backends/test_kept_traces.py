@@ -1,7 +1,5 @@
 """The option `traces` of io_uring: what a run did, kept as a trace."""
 
-from __future__ import annotations
-
 import json
 import resource
 from pathlib import Path

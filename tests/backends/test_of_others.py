@@ -1,7 +1,5 @@
 """The examples of backends of a third party: a program's, and a Python package's."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The simulated drive as a backend: its figures agree, and it behaves like an SSD."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

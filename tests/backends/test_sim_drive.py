@@ -1,7 +1,5 @@
 """Drive files: what they may say, the drives of the examples, and the drive's state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

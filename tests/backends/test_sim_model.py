@@ -1,7 +1,5 @@
 """The model of the simulated drive: batches, limits, arrivals and shaped writes."""
 
-from __future__ import annotations
-
 from math import exp
 from statistics import fmean
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What streams ask of the simulated drive: parts, pauses and passes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

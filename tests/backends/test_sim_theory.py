@@ -1,7 +1,5 @@
 """The simulated drive against theory: collection, queueing, and its own scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sim_drive import FILL, SECOND_NS, WRITES, Bench, amplification, iops, stream

@@ -1,7 +1,5 @@
 """What SPDK's programs are told, what they cannot be told, and which of them does a run."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SPDK's plugin for fio: what fio is told, what it answers, and runs for real."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs of bdevperf: each on a stand-in that replays a transcript, and for real."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """bdevperf's text and replies, as recorded and as garbage; what a host has for it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

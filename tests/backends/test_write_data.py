@@ -1,7 +1,5 @@
 """How far what was written compresses, measured on the target with zstd."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

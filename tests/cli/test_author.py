@@ -1,7 +1,5 @@
 """The author's loop: one test at a time, standard input, libraries, files of a plan."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

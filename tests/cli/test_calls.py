@@ -1,7 +1,5 @@
 """The words of a call: how they are read, what help shows, what a shell completes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

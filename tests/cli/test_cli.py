@@ -1,7 +1,5 @@
 """The command line: what it prints, what it exits with, what it keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Commands of plug-ins: a stranger's, broken ones, and the core without its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What the documents show is what the program does, and their links lead somewhere."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

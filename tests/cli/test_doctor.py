@@ -1,7 +1,5 @@
 """`ioplan doctor`: each check of a machine where all is well, and of one where not."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

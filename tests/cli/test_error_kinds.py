@@ -1,7 +1,5 @@
 """Every kind of error has one name, which is in use, in the manual and in JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

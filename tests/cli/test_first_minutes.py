@@ -1,7 +1,5 @@
 """What a new user meets first: what a machine lacks, and what runs without it."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """Formats of what commands write: one table, and names of files that fit."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What each call imports, and no more: that decides how soon it answers."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What a terminal shows below the lines while a run is under way."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

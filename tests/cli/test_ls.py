@@ -1,7 +1,5 @@
 """`ioplan ls`: what it lists, its filters, and the lanes of a job by its id."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -3,8 +3,6 @@
 The command table says which they are, so that a new one is tried here, or fails.
 """
 
-from __future__ import annotations
-
 import ast
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """ioplan without root: the device's group, and nothing else, as docs/security.md has it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

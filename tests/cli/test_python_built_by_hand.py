@@ -1,7 +1,5 @@
 """A Python that lacks modules of its own, as one built without their libraries does."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Each field of RunRequest is known wherever a run is asked for, or kept."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

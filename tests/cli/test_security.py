@@ -1,7 +1,5 @@
 """Hostile plans, labs, stores and folders: what they must not be able to do."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

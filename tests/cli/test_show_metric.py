@@ -1,7 +1,5 @@
 """`show --metric`: figures by the names that expectations use."""
 
-from __future__ import annotations
-
 import pytest
 from command import ioplan, plan_file, refuse, succeed
 

@@ -1,7 +1,5 @@
 """What `-o` and `fmt` must not overwrite, as a user calls them."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

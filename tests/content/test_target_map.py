@@ -1,7 +1,5 @@
 """What a map says of a drive: real file systems, whole and with their beginning gone."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """`--again`, on tests of which one fails only the first time."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Child processes: ended in order or by force, and gone when their owner is gone."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Moderated variances: the functions behind them, and what they do."""
 
-from __future__ import annotations
-
 import random
 import sys
 from math import inf, pi

@@ -1,7 +1,5 @@
 """What packages export is there, and tests that go behind it are named by lint."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """`--renew`: a case is compared, and what came out is written once all tests are through."""
 
-from __future__ import annotations
-
 import pytest
 from test_again import pytest_of
 

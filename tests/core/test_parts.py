@@ -1,7 +1,5 @@
 """Each test is run by `make test`, `make test-long` or `make test-vm`, and by one only."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The real thing: Neovim with the plugin and the server, by keys."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is written out of the tables: a lexer, a grammar of TextMate, the man page."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What is under a loop device, whatever has become of the path it was set up with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

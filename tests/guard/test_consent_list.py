@@ -1,7 +1,5 @@
 """`--overwrite-from`: a list gives the consents of its drives, and nothing more."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

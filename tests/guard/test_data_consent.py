@@ -1,7 +1,5 @@
 """To what content a consent belongs, and for how long."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

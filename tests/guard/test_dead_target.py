@@ -4,8 +4,6 @@ Every call on it fails from then on, of what is open, too. What is said is why, 
 that of the target; ioplan itself does not fail.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

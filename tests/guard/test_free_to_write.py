@@ -1,7 +1,5 @@
 """Why a target is free to write: each kind of evidence, and what must break it."""
 
-from __future__ import annotations
-
 import os
 import random
 import struct

@@ -3,8 +3,6 @@
 What a person sees is a golden case, and shown in docs/lab-file.md.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The lab file: what is wrong with one, and what another host's entries are here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import paths

@@ -1,7 +1,5 @@
 """A lab file that another user can change is not read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A purge erases all, proves it, and fails where it cannot."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """Whether a target is the one that a session began on, or that ioplan made, untouched."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

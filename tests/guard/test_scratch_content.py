@@ -4,8 +4,6 @@ Each way in which its owner may put something else there, after each way in whic
 session on it may have ended: refused, and untouched.
 """
 
-from __future__ import annotations
-
 import gzip
 import mmap
 import os

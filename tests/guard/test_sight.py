@@ -1,7 +1,5 @@
 """What uses a target without being seen, and what is done where it cannot be."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import socket

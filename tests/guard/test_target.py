@@ -1,7 +1,5 @@
 """Targets: nothing is written but what ioplan made, or was told to overwrite."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

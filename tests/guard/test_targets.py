@@ -1,7 +1,5 @@
 """`ioplan targets`, and which device a lab's words mean."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """`ioplan undo` after the worst mistake."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a lab sets on a host, and what is put back: on made-up trees of /sys."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 The golden options have fio's own tables: names, kind, default.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

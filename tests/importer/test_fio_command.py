@@ -1,7 +1,5 @@
 """`ioplan fio`: fio's command line, and output that programs take for fio's."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

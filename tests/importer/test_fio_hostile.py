@@ -4,8 +4,6 @@ Each gets one clear message before any I/O, does nothing but what it says, or is
 whole. About 250 were tried by hand; these are the ones that told most.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Results that fio itself wrote: logs as series, all versions, and those that contradict themselves."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -4,8 +4,6 @@ PerfKitBenchmarker 946ea3176 (its `linux_packages.fio.ParseResults`) and fio-plo
 (its `fiolib.jsonparsing`) have read what is recorded, and had our figures.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """fio's JSON as sessions: nothing is lost in silence, and nothing invented."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

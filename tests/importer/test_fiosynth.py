@@ -1,7 +1,5 @@
 """Suites of FioSynth and fio's replays as plans."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

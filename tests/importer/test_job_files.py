@@ -1,7 +1,5 @@
 """What real fio makes of job files, and each parameter that vdbench knows."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections import Counter

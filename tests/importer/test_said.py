@@ -1,7 +1,5 @@
 """What job and parameter files say, as a plan, and whether that asks the same again."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from itertools import pairwise

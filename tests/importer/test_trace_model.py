@@ -1,7 +1,5 @@
 """`ioplan model`: a plan with the load of a trace, and how far it is from it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

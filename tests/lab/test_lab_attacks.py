@@ -1,7 +1,5 @@
 """What hosts, people and readers must not do with the lab's database: each is tried."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

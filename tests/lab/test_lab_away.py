@@ -1,7 +1,5 @@
 """A lab's database that is away: one clear error, soon, and never a count of 0."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

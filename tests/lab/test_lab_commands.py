@@ -1,7 +1,5 @@
 """Commands of the lab, as people call them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lists of `ioplan targets --json`: signed, shown, and sent with a job."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What docs/labs.md shows of a lab, done there line by line; the example for Slurm."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

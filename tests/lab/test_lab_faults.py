@@ -1,8 +1,6 @@
 """What is killed or away while a job runs: each cell is stored once, and `status` counts
 what the database has."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`ioplan lab up --here`: a lab of one host, with a PostgreSQL of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

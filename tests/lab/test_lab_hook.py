@@ -1,7 +1,5 @@
 """A host's hook is told of each drive job's end, once."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

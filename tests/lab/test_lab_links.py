@@ -1,7 +1,5 @@
 """Links that are cut, and a PostgreSQL that forgets, cannot write, or is full."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Several drives of this host, without a database."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """`ioplan lab page`: to read, of any size, and whatever the database does."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Plans at given times: started by whoever asks, never before, in nobody else's name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime

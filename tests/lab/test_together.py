@@ -5,8 +5,6 @@ end of this file it is a network namespace with a real sshd. The target is a fil
 both have, the drive a simulated one where only figures matter.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Any text of 10 kB is checked and planned, or refused, in little time and memory."""
 
-from __future__ import annotations
-
 import sys
 from math import inf
 from pathlib import Path

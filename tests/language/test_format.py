@@ -1,7 +1,5 @@
 """The canonical look: goldens, and what holds for every plan."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

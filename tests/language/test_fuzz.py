@@ -1,7 +1,5 @@
 """No text makes the language fail but with a PlanError, soon and in little memory."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time

@@ -1,7 +1,5 @@
 """The language bit by bit: ranges, metrics, parameters, recovery."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

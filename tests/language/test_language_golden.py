@@ -1,7 +1,5 @@
 """Plans, and their diagnostics or what the checker makes of them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every construct of the language runs: on the simulated drive and for real."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Classic lints are told of, with what to write; what is right is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

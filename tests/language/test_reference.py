@@ -1,7 +1,5 @@
 """The language's reference says what the clause table says."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Where the files are looked for that a plan uses, and files without tests."""
 
-from __future__ import annotations
-
 import os
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A keyword is a whole word, wherever the grammar lets it stand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

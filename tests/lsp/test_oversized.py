@@ -1,7 +1,5 @@
 """A message that no editor can mean is refused, and the server goes on."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is offered where, what is said of a place, and how it is corrected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

@@ -1,7 +1,5 @@
 """The server itself, over its standard input and output."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the time of --within is shared out, by arithmetic of its own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

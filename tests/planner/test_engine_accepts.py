@@ -1,7 +1,5 @@
 """What `plan` calls exact, the engine accepts; what it finds impossible is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

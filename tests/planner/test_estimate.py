@@ -1,7 +1,5 @@
 """What a plan costs before it has run, and what else is asked of it as a whole."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

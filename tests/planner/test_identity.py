@@ -1,7 +1,5 @@
 """Ids of runs: what enters them, and what does not."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

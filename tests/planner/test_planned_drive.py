@@ -1,8 +1,6 @@
 """What `ioplan plan` foretells, against what was done: bounds hold, and it plans for the
 profile, the capacity and the simulated drive that will run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

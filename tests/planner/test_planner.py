@@ -1,7 +1,5 @@
 """Properties of planning, judged by a simpler planner that follows the target's history."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice, product

@@ -3,8 +3,6 @@
 The ids must not change from one version to the next.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections import defaultdict

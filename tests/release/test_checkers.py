@@ -5,8 +5,6 @@ of Ansible, the container's file and the scripts of the shell; Jenkins's by a pa
 Groovy, as only a Jenkins knows its steps.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

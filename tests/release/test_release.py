@@ -1,7 +1,5 @@
 """A release: signed checksums, equal builds, and what its workflow makes of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

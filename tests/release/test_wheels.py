@@ -1,7 +1,5 @@
 """The packages install where there is no compiler, and do the demo there."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

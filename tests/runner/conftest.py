@@ -1,7 +1,5 @@
 """A bench for a test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What comes back after a power cut, or has other firmware, is the same drive or is not used."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

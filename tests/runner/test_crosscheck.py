@@ -1,7 +1,5 @@
 """Two backends on the same cells, and what can be said of the ratio."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

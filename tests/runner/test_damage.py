@@ -3,8 +3,6 @@
 The rows of the second table in docs/faults.md are those of DAMAGES.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -4,8 +4,6 @@ Each leaves a record with its cause, and what was measured. The rows of the tabl
 docs/faults.md are made here.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

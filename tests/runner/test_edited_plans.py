@@ -1,7 +1,5 @@
 """One verdict: what all doors say of a session is of its plan as it is now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

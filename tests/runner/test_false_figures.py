@@ -1,7 +1,5 @@
 """No run whose backend lies is stored as ok, whatever the lie; true ones all are."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

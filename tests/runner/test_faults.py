@@ -5,8 +5,6 @@ there at the end. At random instants `test_at_random_instants` does it again and
 and counts for the table of `docs/resume.md` (`pytest --renew`).
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import random

@@ -1,7 +1,5 @@
 """Figures of a phase, of the worst second and of a stretch; and a clock that is set meanwhile."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A session on a drive that plays a script: what is told when, how runs are judged, and what follows a failed one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

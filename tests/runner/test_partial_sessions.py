@@ -1,7 +1,5 @@
 """What a session did not measure stays in view, and is in each count."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The CPUs of a run, chosen once for all backends and kept; and who started it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `ioplan run` will refuse: `ioplan plan --backend` says it, and nothing is left then."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 What a session comes to after it was struck at any moment is in `test_faults`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sys

@@ -1,7 +1,5 @@
 """Rounds, repeats and preconditions until steady, on a drive that plays a script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The runner on a drive that plays a script, through the real protocol."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A seek on a drive of known limits: its probes, what it finds, and how it goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What intervals say of a seek's condition agrees with the figures of the whole run."""
 
-from __future__ import annotations
-
 import pytest
 from figures import SECOND_NS, counts, progress, stream
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Seeks on real files and on the simulated drive: as written, and killed on the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

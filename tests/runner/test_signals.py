@@ -3,8 +3,6 @@
 In sessions that are processes of their own, signals are rows of `test_faults`.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 

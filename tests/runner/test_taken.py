@@ -1,7 +1,5 @@
 """Something else uses a target in the middle of a session, or another one has its name."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

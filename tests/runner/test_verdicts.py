@@ -1,7 +1,5 @@
 """Expectations: each operator, what cannot be decided, and the baseline's rules."""
 
-from __future__ import annotations
-
 import pytest
 from figures import SECOND_NS, counts, record, stream
 from plans import checked

@@ -1,7 +1,5 @@
 """Sessions with --within, on simulated drives: in virtual time, by their records."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

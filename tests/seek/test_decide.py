@@ -1,7 +1,5 @@
 """Decisions are right as often as they say; searches and knees with them find the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from math import inf, tanh
 from typing import Any

@@ -1,7 +1,5 @@
 """The search finds what a truth has, within its bound, and the same way each time."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Suites of packages: how they are found, and what of them is not believed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

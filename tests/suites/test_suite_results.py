@@ -3,8 +3,6 @@
 The figures are taken from the exported records, not by the report's code.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from statistics import fmean

@@ -1,7 +1,5 @@
 """The suites that come with ioplan: each row of the methods, and that each runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Which suites each backend does as they are, by its gaps: nothing need be installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The suites' figures: params that tests use, room for steady state, recorded loads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import sqrt
 

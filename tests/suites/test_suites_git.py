@@ -1,7 +1,5 @@
 """Suites from git: pinned, offline afterwards, and no more of a repository believed."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import tomllib

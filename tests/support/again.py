@@ -5,8 +5,6 @@ which a test that measures time cannot tell from a defect. A defect fails both t
 than a few failures are one, as is a file that cannot be collected, and nothing runs again.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

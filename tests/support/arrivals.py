@@ -1,7 +1,5 @@
 """How many I/Os a rate has asked for, whatever else a busy machine had to do."""
 
-from __future__ import annotations
-
 from ioplan.records import RunRecord
 
 

@@ -4,8 +4,6 @@ Digests and sizes are right for whatever content, so that a bundle made here is 
 for what it has and not for what it lacks.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

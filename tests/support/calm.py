@@ -1,7 +1,5 @@
 """Tests that are measurements, and name what they need of the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cases of a table, of which some have a mark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rounds of a cell whose truth is known, and how often it is decided wrongly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, sqrt
 from random import Random

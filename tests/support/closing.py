@@ -1,7 +1,5 @@
 """The last line of `make test`: how it went, how many, how long, and what was left out."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Calls the command line in this process, as a shell would."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout

@@ -5,8 +5,6 @@ are read before and after it. The run has a process of its own, as what a child 
 one has waited for (a browser, a database) has no clock any more and is not yet ours.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

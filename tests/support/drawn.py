@@ -1,7 +1,5 @@
 """Drawn examples: the same in each `make test`, others in each round of `make soak`."""
 
-from __future__ import annotations
-
 import random
 import time
 

@@ -5,8 +5,6 @@ twice a run, takes longer than most runs of the tests. Those of each kind of use
 what can be seen at all, look at all, as does each process that a test starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

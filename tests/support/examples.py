@@ -1,7 +1,5 @@
 """The examples of a third party's backends: installed from their folders, and used."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ tests. Those of what is found, in `guard` and `content`, have the whole sample, 
 have those that start processes, which read what users have them read.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

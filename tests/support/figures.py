@@ -1,7 +1,5 @@
 """Events, records and details whose figures and histograms are given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """JSON as fio writes it, of jobs of which a test says what it is about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}

@@ -1,7 +1,5 @@
 """Jobs for the tests of the fio backend, and programs that stand in fio's place."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

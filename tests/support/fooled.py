@@ -1,7 +1,5 @@
 """Ways in which a drive's state misleads a test, and what is claimed of each."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """The collector does not look through what importing and collecting the tests left."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

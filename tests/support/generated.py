@@ -1,7 +1,5 @@
 """The part of a document between two comments, which a test generates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """Repositories of git, and a server of them on this host."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """A coordinator and two hosts that run together, each with a lab file of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

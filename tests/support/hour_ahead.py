@@ -1,7 +1,5 @@
 """A host's clock that is an hour ahead: namespaces have that of the machine."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

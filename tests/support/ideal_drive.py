@@ -3,8 +3,6 @@
 I/O takes 100 us, until the bandwidth is used up. Nothing about it is ever unsteady.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

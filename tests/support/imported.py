@@ -1,7 +1,5 @@
 """Files of other programs as plans, and what is told of them."""
 
-from __future__ import annotations
-
 from plans import checked
 
 from ioplan.language import Source

@@ -1,7 +1,5 @@
 """A session that writes to a target, and is killed in the middle of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

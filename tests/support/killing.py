@@ -1,7 +1,5 @@
 """Runs ioplan in a forked process, and kills it with SIGKILL at some instant."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ Each takes an empty folder and gives the request of a writing plan, with the lab
 and the words that would let it be written if it were a free device.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -3,8 +3,6 @@
 Each request says `--overwrite`, which names the target: the data is what stops it.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import tarfile
 from pathlib import Path

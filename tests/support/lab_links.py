@@ -1,7 +1,5 @@
 """Hosts and a database as network namespaces, whose links can be cut. Needs root."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """`ioplan lab page` of a test's lab, as a person of it."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from http.client import HTTPConnection

@@ -4,8 +4,6 @@ Such a test is skipped, and its reason begins with `LEFT OUT:`. Only SPDK may be
 anywhere: it is built for one machine.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A made-up /proc and /sys: the sensors that this machine may not have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CPU = "sys/devices/system/cpu"

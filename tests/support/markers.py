@@ -4,8 +4,6 @@ Who is neither `slow`, `machine` nor `long` starts no process. Of a test with se
 cases that is `long_but_first`, `make test` has the first, and `make test-long` the rest.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

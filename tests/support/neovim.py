@@ -1,7 +1,5 @@
 """Neovim without a screen: keys in, text out, over its own socket."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -5,8 +5,6 @@ wait for the disk at each transaction takes longer than all else that a store do
 `durable` marks a test that has stores as users have them.
 """
 
-from __future__ import annotations
-
 import pytest
 
 SAFE, QUICK = "synchronous = FULL", "synchronous = OFF"

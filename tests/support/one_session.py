@@ -1,7 +1,5 @@
 """One session of a suite as terminal, page and export tell of it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ What a machine needs to run programs at all is kept; all else has the value of a
 account. It is done when this plug-in is imported, before any module reads a variable.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

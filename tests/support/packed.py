@@ -1,7 +1,5 @@
 """What is packed inside of a bundle's members."""
 
-from __future__ import annotations
-
 import lzma
 import zlib
 

@@ -3,8 +3,6 @@
 What a file's tests share is opened by its first. The last line says what was not run.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator

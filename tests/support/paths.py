@@ -1,7 +1,5 @@
 """Where the repository, the tests and their golden files are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]

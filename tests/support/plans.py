@@ -1,7 +1,5 @@
 """Plans from their text, for tests of what comes after the checker, and all texts."""
 
-from __future__ import annotations
-
 from golden import Golden
 from ioplan.language import CheckedPlan, Source, check, installed_plans
 

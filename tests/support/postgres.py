@@ -1,7 +1,5 @@
 """A real PostgreSQL of the test's own, on a unix socket and nowhere else."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A trace of drawn I/Os, replayed at a test device."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An error by its kind, beside what it says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

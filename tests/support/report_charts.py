@@ -1,7 +1,5 @@
 """Pictures of the runs in a store, for the tests of the report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests that differ from the default one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ So an expensive fixture of a file is made once. What is marked comes first (`mar
 and what is quick fills the end.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

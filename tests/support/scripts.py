@@ -1,7 +1,5 @@
 """Scripts of the repository that are no part of a package."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from types import ModuleType

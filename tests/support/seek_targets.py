@@ -4,8 +4,6 @@ Each says of a run at some rate, interval by interval, how many I/Os took longer
 the limit, of how many. `p99 <= limit` holds up to `truth`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import exp, inf, log, log10, sqrt
 from typing import Any

@@ -1,7 +1,5 @@
 """Sessions in a store, whose runs have given figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache

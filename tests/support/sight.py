@@ -4,8 +4,6 @@ What a test asks of a target in this process is not refused for that alone;
 `test_sight.py` makes the containers that it needs.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ioplan.runner.devices import open_files

@@ -5,8 +5,6 @@ A batch depends on nothing but what seeds its chance, and most of the time of a 
 matters, `rough_sim` makes them short.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache

@@ -1,7 +1,5 @@
 """A lab of the test's own: a PostgreSQL, and hosts that are folders with a worker."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Jobs for bdevperf, and programs that are it or stand in for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """An ioplan in a process of its own, to which something happens while it runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

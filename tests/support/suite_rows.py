@@ -1,7 +1,5 @@
 """The methods' rows and the suites that are them: what each is to do and costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Faults that ioplan has survived: a row for each."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sessions of figures of known noise, for the tests of `compare`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from math import log1p, sqrt
 

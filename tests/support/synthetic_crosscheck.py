@@ -1,7 +1,5 @@
 """Cells of two backends whose true ratio is known, for the judge of `crosscheck`."""
 
-from __future__ import annotations
-
 import random
 
 from ioplan.runner.session.crosscheck import METRICS, Pairs, judged

@@ -1,7 +1,5 @@
 """Series whose truth is known."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calls the command line on a terminal, as a person sees it."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal

@@ -6,8 +6,6 @@ for a process or has handlers of its own, loses all processes that it has starte
 some seconds later its own life.
 """
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import os

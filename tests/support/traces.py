@@ -1,7 +1,5 @@
 """Traces of other programs, converted by the command line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What each door says of a session's expectations: exit code, ls, page, badge, API."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a backend of the tests needs not say: one in virtual time, which can do anything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioplan.backends import (

@@ -1,7 +1,5 @@
 """Warnings of a run, without those of what the host did meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 OF_THE_HOST = (

@@ -1,7 +1,5 @@
 """The engine where the kernel forbids it a ring: in its sync mode."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs of a true backend of which something is changed on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """A plan that is being written, with a `|` where the cursor is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ioplan_editor import Completion, Document, Workspace, completions, hover

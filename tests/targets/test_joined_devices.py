@@ -1,7 +1,5 @@
 """Several block devices in one run, counted by the kernel; the guard sees each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack

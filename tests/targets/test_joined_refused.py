@@ -1,7 +1,5 @@
 """Several targets in one run: what is refused, and that nothing is touched then."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Several targets in one run: what they share, and what each of them had."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a backend tells against what the kernel counted: on loop and zram devices."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The logs of a made-up drive by nvme-cli, and the lab's meter: programs that are asked."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What instruments tell of a made-up machine: each figure by arithmetic."""
 
-from __future__ import annotations
-
 import os
 from threading import Event
 from typing import Any

@@ -1,7 +1,5 @@
 """Telemetry of real runs, against other clocks; its metrics, its exports, its absence."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """The trace file, and the footprint of one: what is written is what is mapped."""
 
-from __future__ import annotations
-
 import os
 import struct
 import tracemalloc

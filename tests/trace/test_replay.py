@@ -1,7 +1,5 @@
 """What plans say of traces, and what becomes of a trace that is not as it was."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

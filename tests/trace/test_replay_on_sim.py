@@ -1,7 +1,5 @@
 """The simulated drive replays a trace I/O by I/O, in virtual time, beside the trace's own rate."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each format of traces: what is written comes back; what is broken has one clear error."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

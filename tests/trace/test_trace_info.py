@@ -1,7 +1,5 @@
 """What `trace info` says, and how long each I/O took, by each format that tells it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`ioplan trace record`: what the kernel says was asked of a loop device is all of it."""
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

@@ -1,7 +1,5 @@
 """What is known of a device is the test's own; the engine's two ways to do I/O."""
 
-from __future__ import annotations
-
 import pytest
 from without_io_uring import engine_without_io_uring
 

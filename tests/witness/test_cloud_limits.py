@@ -1,7 +1,5 @@
 """The suite `cloud/limits` on the scripted device's bucket, where the truth is known."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

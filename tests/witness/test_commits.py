@@ -1,7 +1,5 @@
 """Latencies of flushes and commits, against what the device saw of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

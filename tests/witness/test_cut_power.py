@@ -1,7 +1,5 @@
 """`cut power at …`: a drive loses its power within a run, and comes back."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """What a device does by its script, and what its log has of it."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

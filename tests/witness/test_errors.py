@@ -1,7 +1,5 @@
 """`errors allowed`: the faults of a scripted device, as a record has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

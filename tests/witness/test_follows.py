@@ -1,7 +1,5 @@
 """`follows`: no write of a stream before its entry of the log is durable."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

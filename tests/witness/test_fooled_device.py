@@ -1,8 +1,6 @@
 """Claims of io_uring on a scripted device that is fast until a budget is spent, as a
 drive with a cache and erased blocks is."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

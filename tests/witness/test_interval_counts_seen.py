@@ -5,8 +5,6 @@ there must be one start of the run for which each interval has just the I/Os tha
 done in it, and each latency is the device's, and what lies between the two.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """A shared rate, counted by the test devices below: all of it, in turn, once each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

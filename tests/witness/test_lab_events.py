@@ -1,7 +1,5 @@
 """Events of the lab within a run: made, marked, refused, and never left half done."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Lies over a true backend: each is found, by the clause that it is about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -6,8 +6,6 @@ How long the device takes changes as time goes on: latencies tell as well as num
 the I/Os are those of the phase.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -1,8 +1,6 @@
 """`ioplan witness`: a plan's clauses, as they arrive at the device; and what `ioplan plan`
 says of those that were seen so, by this version alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What `verify` says of a device's caches after a cut of the power."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The recipe of docs/durability.md, as it is printed: the suite on a test device."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

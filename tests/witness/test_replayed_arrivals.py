@@ -1,7 +1,5 @@
 """`replay`: the I/Os of a trace at its times, by what arrived at a test device."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Some of a trace, as fast as possible, or by fio, by what arrived at a test device."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any
