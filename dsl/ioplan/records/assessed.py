@@ -34,16 +34,17 @@ def assessment(record: RunRecord) -> Steady | Decided | None:
 
 def unsteady(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The last assessed records that did not become steady."""
-    found = ((one, assessment(one)) for one in last_assessed(records))
-    return [one for one, said in found if said and not said.reached]
+    last = ((record, assessment(record)) for record in last_assessed(records))
+    return [record for record, state in last if state and not state.reached]
 
 
 def settled(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The last assessed records that are steady on the drive only as it is."""
-    steady = [one for one in last_assessed(records) if one.steady]
-    return [r for r in steady if r.steady and r.steady.reached and r.steady.limits]
+    last = ((record, record.steady) for record in last_assessed(records))
+    return [run for run, state in last if state and state.reached and state.limits]
 
 
 def without_value(records: Iterable[RunRecord]) -> list[RunRecord]:
     """The findings of seeks in which no value held."""
-    return [one for one in records if one.found and one.found.value is None]
+    seeks = ((record, record.found) for record in records)
+    return [record for record, result in seeks if result and result.value is None]

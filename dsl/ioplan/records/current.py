@@ -14,7 +14,7 @@ def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
     the last. What an edited plan no longer has does not count.
     """
     by_slot: dict[tuple[object, ...], list[RunRecord]] = {}
-    for record in (one for one in records if not one.asked.removed):
+    for record in (r for r in records if not r.asked.removed):
         by_slot.setdefault(_slot(record), []).append(record)
     last = {id(_last(repeated)) for repeated in by_slot.values()}
     return [record for record in records if id(record) in last]
@@ -31,5 +31,4 @@ def _slot(record: RunRecord) -> tuple[object, ...]:
 
 def _last(records: list[RunRecord]) -> RunRecord:
     asked_last = [r for r in records if r.run_id == records[-1].run_id]
-    finished = [record for record in asked_last if record.status == "ok"]
-    return (finished or asked_last)[-1]
+    return max(reversed(asked_last), key=lambda record: record.status == "ok")

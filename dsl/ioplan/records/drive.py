@@ -34,6 +34,5 @@ def drive_of(target: Mapping[str, Any], lab_name: str = "") -> Drive | None:
     named = {name: str(facts.get(name) or "") for name in NAMING}
     if not lab_name and not any(named.values()):
         return None
-    capacity = target.get("capacity_bytes")
-    size = capacity if isinstance(capacity, int) else 0
+    size = size if isinstance(size := target.get("capacity_bytes"), int) else 0
     return Drive(**named, lab_name=lab_name, capacity_bytes=size)

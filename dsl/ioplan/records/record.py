@@ -1,6 +1,6 @@
 """The record of one run: what was asked, on what, by what, and what came out.
 
-Every backend's run becomes this one schema. Model carry their unit in the
+Every backend's run becomes this one schema. Fields carry their unit in the
 name; what each one means stands in its `description`, and so in the JSON Schema.
 """
 

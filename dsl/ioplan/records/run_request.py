@@ -242,7 +242,7 @@ class RunRequest(Model):
 
 
 OPTIONS: dict[str, Option] = {
-    name: next(one for one in field.metadata if isinstance(one, Option))
+    name: next(option for option in field.metadata if isinstance(option, Option))
     for name, field in RunRequest.model_fields.items()
 }
 """How each field is asked for."""

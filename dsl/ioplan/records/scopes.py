@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from ioplan.language.quantity import make
@@ -29,13 +30,13 @@ def results_of(record: RunRecord | PhaseResult) -> dict[Scope, DirectionResult]:
 
 def scopes_of(records: Iterable[RunRecord]) -> list[Scope]:
     """The scopes of several runs of one cell, each once."""
-    return list(dict.fromkeys(scope for one in records for scope in results_of(one)))
+    return list(dict.fromkeys(chain(*map(results_of, records))))
 
 
 def part_texts(records: Iterable[RunRecord]) -> dict[str, str]:
     """For streams that had a part of the run only, when: ` (2s to 6s)`."""
-    streams = (one for record in records for one in record.asked.job.streams)
-    parts = {one.name: _part(one) for one in streams}
+    streams = (stream for record in records for stream in record.asked.job.streams)
+    parts = {stream.name: _part(stream) for stream in streams}
     return {name: text for name, text in parts.items() if text}
 
 
@@ -49,9 +50,9 @@ def _part(stream: Stream) -> str:
 
 def labels_of(scopes: Iterable[Scope]) -> list[str]:
     """`data write`; of a single stream `write`."""
-    found = list(scopes)
-    several = len({one.stream for one in found}) > 1
-    return [f"{s.stream} {s.direction}" if several else s.direction for s in found]
+    pairs = list(scopes)
+    several = len({stream for stream, _ in pairs}) > 1
+    return [f"{stream} {d}" if several else d for stream, d in pairs]
 
 
 def on_target(record: RunRecord, name: str) -> RunRecord:

@@ -41,10 +41,10 @@ def id_of(time_ns: int, tail: str) -> str:
 
 
 def _id(tick: int, tail: str) -> str:
-    seconds, rest = divmod(tick, TICKS_PER_S)
+    seconds, fraction = divmod(tick, TICKS_PER_S)
     letters = ""
     for _ in range(TIME_LETTERS):
-        rest, place = divmod(rest, len(ALPHABET))
+        fraction, place = divmod(fraction, len(ALPHABET))
         letters = ALPHABET[place] + letters
     return f"{datetime.fromtimestamp(seconds, UTC):%Y%m%d-%H%M%S}-{letters}{tail}"
 

@@ -14,15 +14,15 @@ from ioplan.records.record import RunRecord
 
 def prepared_texts(host: Mapping[str, Any]) -> Iterator[str]:
     """Each setting, such as `governor performance (was powersave)`."""
-    found = host.get("prepared")
-    for key, one in found.items() if isinstance(found, dict) else ():
-        if not isinstance(one, dict):
+    prepared = host.get("prepared")
+    for key, setting in prepared.items() if isinstance(prepared, dict) else ():
+        if not isinstance(setting, dict):
             continue  # a store that was passed on may say anything
-        if why := one.get("not_set"):
+        if why := setting.get("not_set"):
             yield f"{key} is not set: {why}"
         else:
-            of = f" of {one['of']}" if "of" in one else ""
-            yield f"{key}{of} {one.get('set')} (was {one.get('before')})"
+            of = f" of {setting['of']}" if "of" in setting else ""
+            yield f"{key}{of} {setting.get('set')} (was {setting.get('before')})"
 
 
 BLOCK_LAYER = (

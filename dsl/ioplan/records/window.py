@@ -35,15 +35,12 @@ class Window(Struct, frozen=True):
         return "by cell" if self.own else last
 
     def __str__(self) -> str:
-        return "the rounds that decided each cell, else " * bool(self.own) + self.rest
-
-    @property
-    def rest(self) -> str:
-        """What figures are of where no cell has rounds of its own."""
+        cells = "the rounds that decided each cell, else " if self.own else ""
         rounds, verb = ("round", "is") if self.first == self.last else ("rounds", "are")
+        span = self._rounds(" to ")
         if self.steady:
-            return f"the steady window ({rounds} {self._rounds(' to ')})"
-        return f"the last {rounds} ({self._rounds(' to ')}), which {verb} not steady"
+            return f"{cells}the steady window ({rounds} {span})"
+        return f"{cells}the last {rounds} ({span}), which {verb} not steady"
 
     def _rounds(self, to: str) -> str:
         return to.join(map(str, dict.fromkeys((self.first, self.last))))

@@ -11,7 +11,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ioplan.job import SECOND_NS, Wear
+from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
@@ -32,8 +32,7 @@ from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
 from ioplan.results.exports.tabular import Columns, Row
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
-from ioplan.results.measure.metrics import Sample, Stretch, figure
-from ioplan.results.measure.wear import wear_value
+from ioplan.results.measure.metrics import NO_DETAIL, Sample, Stretch, figure
 from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS
@@ -169,7 +168,7 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     """
     place = _place(record, counted)
     total, *parts = _result_rows(place, record)
-    yield total | _readings(record.telemetry) | _wear(record.wear) | _gap(record)
+    yield total | _readings(record.telemetry) | _wear(record) | _gap(record)
     yield from parts
 
 
@@ -285,16 +284,18 @@ def _readings(readings: Readings | None) -> Row:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def _wear(wear: Wear | None) -> Row:
+def _wear(record: RunRecord) -> Row:
     """What its log says of a run, as far as it says it."""
+    wear = record.wear
     if wear is None:
         return {}
     row: Row = {"wear_source": wear.source}
     row["host_written_bytes"] = wear.host_written_bytes
     if wear.media_written_bytes is not None:
         row["media_written_bytes"] = wear.media_written_bytes
-    found = {name: wear_value(name, [wear]) for name in ("waf", "dwpd")}
-    return row | {n: value for n, value in found.items() if isinstance(value, float)}
+    run = [Sample(record, NO_DETAIL)]
+    found = {name: figure(Metric(name=name), run).value for name in ("waf", "dwpd")}
+    return row | {n: value for n, value in found.items() if value is not None}
 
 
 class Counted(Struct, frozen=True):

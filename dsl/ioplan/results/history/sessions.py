@@ -155,7 +155,6 @@ class SessionReader:
     ) -> None:
         self._store, self._reader = store, Reader(store)
         self._run_ids, self._metrics, self._kind = run_ids, metrics, kind
-        self._single = {metric: of_result(metric) for metric in metrics}
         self._needs_records = not all(map(columns_of, metrics))
         self._columns: dict[str, set[str]] = {}
         for metric in () if self._needs_records else metrics:
@@ -242,7 +241,7 @@ class SessionReader:
         run, result = page.runs[at], page.results[metric.direction or TOTAL][at]
         if not result or not result.ios:
             return NOTHING
-        figure = self._single[metric](run, result)
+        figure = of_result(metric, run, result)
         if figure is not UNREAD:
             return figure
         key = {"session": run.session, "seq": run.seq}

@@ -10,13 +10,15 @@ figures alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from math import isclose, isfinite
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import Cause, FigureFault
+from ioplan.core.error_kinds import Cause
+from ioplan.core.error_kinds import FigureFault as Fault
 from ioplan.job import SECOND_NS
 from ioplan.job_stream import JobStream
 from ioplan.records.record import (
@@ -33,7 +35,7 @@ from ioplan.results.measure.figure_faults import (
     SIGMAS,
     SLACK,
     SLACK_S,
-    Fault,
+    Findings,
     Part,
     RunChecked,
     StreamChecked,
@@ -70,12 +72,15 @@ says that it began before it has read its job."""
 class Inconsistency(Struct, frozen=True):
     """A contradiction, and where in the record it is."""
 
-    kind: FigureFault
+    kind: Fault
     where: str
     text: str
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text
+
+
+Contradictions: TypeAlias = Iterator[Inconsistency]
 
 
 def consistent(record: RunRecord, detail: RunDetail) -> RunRecord:
@@ -99,7 +104,7 @@ def faults(record: RunRecord, detail: RunDetail) -> list[Inconsistency]:
     return [*Checked(record, detail).faults()]
 
 
-def _located(where: str, faults: Iterable[Fault]) -> Iterator[Inconsistency]:
+def _located(where: str, faults: Findings) -> Contradictions:
     return (Inconsistency(kind, where, text) for kind, text in faults)
 
 
@@ -108,7 +113,7 @@ class Checked(RunChecked):
 
     sums: dict[Key, IntervalSums] | None = None
 
-    def faults(self) -> Iterator[Inconsistency]:
+    def faults(self) -> Contradictions:
         self.is_imported = self.record.target.get("kind") == IMPORTED
         yield from self._damaged_histograms()
         yield from _located("", self._damaged_intervals())
@@ -122,7 +127,7 @@ class Checked(RunChecked):
         if not self.is_imported:
             yield from self._asked_faults()
 
-    def _damaged_histograms(self) -> Iterator[Inconsistency]:
+    def _damaged_histograms(self) -> Contradictions:
         for stored in self.detail.histograms:
             key = stored.phase, stored.stream, stored.direction
             try:
@@ -132,20 +137,18 @@ class Checked(RunChecked):
             except (ValueError, OverflowError) as error:
                 self.histograms[key] = Histogram.of(())
                 where = f"{stored.stream} {stored.direction}"
-                yield Inconsistency(FigureFault.HISTOGRAM_BINS, where, str(error))
+                yield Inconsistency(Fault.HISTOGRAM_BINS, where, str(error))
 
-    def _damaged_intervals(self) -> Iterator[Fault]:
+    def _damaged_intervals(self) -> Findings:
         try:
             packed = IntervalCounts(self.detail.intervals)
             self.sums = packed.sums() if len(packed) else None
         except IntervalsDamaged as error:
-            yield FigureFault.SERIES_SUM, str(error)
+            yield Fault.SERIES_SUM, str(error)
 
     # sums
 
-    def _sum_faults(
-        self, phase: str, run: RunRecord | PhaseResult
-    ) -> Iterator[Inconsistency]:
+    def _sum_faults(self, phase: str, run: RunRecord | PhaseResult) -> Contradictions:
         """The figures of a run or of a phase, each as the sum of its parts."""
         by = defaultdict[Direction, list[Part]](list)
         sums: list[tuple[str, DirectionResult, list[Part], float]] = []
@@ -169,7 +172,7 @@ class Checked(RunChecked):
             where = f"phase {phase} {name}" if phase else name
             yield from _located(where, merged_faults(total, summed, run_s))
 
-    def _part_faults(self) -> Iterator[Inconsistency]:
+    def _part_faults(self) -> Contradictions:
         """Phases have no more than the run has; targets add up to it."""
         parts: dict[str, Sequence[PhaseResult | TargetResult]] = {
             f"phase {name}": (phase,) for name, phase in self.record.phases.items()
@@ -184,25 +187,25 @@ class Checked(RunChecked):
                     most = getattr(run, name)
                     if amount > most or (where == "targets" and amount != most):
                         text = f"{amount} {name} of {direction}s of {most} in the run"
-                        yield Inconsistency(FigureFault.DERIVED, where, text)
+                        yield Inconsistency(Fault.DERIVED, where, text)
 
     # what was asked
 
-    def _asked_faults(self) -> Iterator[Inconsistency]:
+    def _asked_faults(self) -> Contradictions:
         record, streams = self.record, self.record.streams
         names = [result.name for result in streams]
         expected = [stream.name for stream in self.job.streams]
         if names != expected:
             text = f"it has the streams {names}, and {expected} were asked"
-            yield Inconsistency(FigureFault.STREAMS, "", text)
+            yield Inconsistency(Fault.STREAMS, "", text)
             return
         if others := record.targets.keys() - {t.name for t in self.job.targets}:
             text = f"it has figures of {sorted(others)}, which were not asked"
-            yield Inconsistency(FigureFault.STREAMS, "", text)
+            yield Inconsistency(Fault.STREAMS, "", text)
         yield from self._phase_faults()
         amount = sum(d.ios + d.errors for s in streams for d in s.directions.values())
         if not amount and self._must_do_io() and not record.power_cut:
-            yield Inconsistency(FigureFault.NOTHING_DONE, "", "not one I/O was done")
+            yield Inconsistency(Fault.NOTHING_DONE, "", "not one I/O was done")
         timed = zip(self.job.streams, streams, strict=True)
         for stream, result in timed if record.run_s > 0 else ():
             wrong = StreamChecked(self, stream, result).faults()
@@ -216,7 +219,7 @@ class Checked(RunChecked):
             for rate in rates
         )
 
-    def _phase_faults(self) -> Iterator[Inconsistency]:
+    def _phase_faults(self) -> Contradictions:
         """The latencies of a phase are some of the run's, its rates those asked."""
         for name, phase in self.record.phases.items():
             for stream in phase.streams:
@@ -226,11 +229,11 @@ class Checked(RunChecked):
                     if done.ios and not is_part(part, run):
                         text = "the latencies are not some of the run's"
                         where = f"phase {name} {stream.name} {direction}"
-                        yield Inconsistency(FigureFault.HISTOGRAM_COUNT, where, text)
+                        yield Inconsistency(Fault.HISTOGRAM_COUNT, where, text)
         for load in self.job.streams:
             yield from self._phase_rate_faults(load)
 
-    def _phase_rate_faults(self, load: JobStream) -> Iterator[Inconsistency]:
+    def _phase_rate_faults(self, load: JobStream) -> Contradictions:
         for rated in load.rate.phases if load.rate else ():
             phase = self.record.phases.get(rated.name)
             for result in phase.streams if phase else ():
@@ -241,25 +244,25 @@ class Checked(RunChecked):
 
     # times
 
-    def _time_faults(self) -> Iterator[Fault]:
+    def _time_faults(self) -> Findings:
         record = self.record
         run_s, lasted_s = record.run_s, record.lasted_s
         if not isfinite(run_s) or run_s < 0 or (run_s == 0 and record.total.ios):
-            yield FigureFault.NO_TIME, "I/Os completed in zero time"
+            yield Fault.NO_TIME, "I/Os completed in zero time"
         for stream in record.streams:
             if stream.run_s and stream.run_s > run_s * (1 + ROUNDING):
                 text = f"{stream.name} took {stream.run_s:g} s of a run of {run_s:g} s"
-                yield FigureFault.RUN_TIME, text
+                yield Fault.RUN_TIME, text
         if lasted_s is None:
             return
         stated_s = max(run_s, self.total_s)
         text = f"it is said to have taken {stated_s:g} s, and"
         if stated_s > lasted_s * (1 + SLACK) + LATE_S:
-            yield FigureFault.RUN_CLOCK, f"{text} ended after {lasted_s:g} s"
+            yield Fault.RUN_CLOCK, f"{text} ended after {lasted_s:g} s"
         if stated_s + 2 * self.longest_s < lasted_s * (1 - SLACK) - START_S:
-            yield FigureFault.RUN_CLOCK, f"{text} took {lasted_s:g} s"
+            yield Fault.RUN_CLOCK, f"{text} took {lasted_s:g} s"
 
-    def _cpu_faults(self) -> Iterator[Fault]:
+    def _cpu_faults(self) -> Findings:
         cpu, run_s = self.record.cpu, self.record.run_s
         if cpu is None:
             return
@@ -267,33 +270,33 @@ class Checked(RunChecked):
         percent = self.record.cpu_percent or 0.0
         if run_s > 0 and not isclose(percent, 100 * used_s / run_s, rel_tol=ROUNDING):
             text = f"{used_s:g} s of CPU in {run_s:g} s are not {percent:g} %"
-            yield FigureFault.DERIVED, text
+            yield Fault.DERIVED, text
         if min(cpu.user_ns, cpu.system_ns) < 0:
-            yield FigureFault.NEGATIVE_COUNT, "the CPU time is negative"
+            yield Fault.NEGATIVE_COUNT, "the CPU time is negative"
         cores = self.record.host.get("cpus") or MOST_CORES
         if used_s > self.limit_s * cores:
             text = f"{used_s:g} s of CPU are more than {cores} cores have in the run"
-            yield FigureFault.RUN_TIME, text
+            yield Fault.RUN_TIME, text
 
     # intervals
 
-    def _series_faults(self) -> Iterator[Fault]:
+    def _series_faults(self) -> Findings:
         series, total = self.detail.series, self.record.total
         if not series:
             if total.ios and not self.is_imported:
-                yield FigureFault.SERIES_SUM, "there is a result, and no interval"
+                yield Fault.SERIES_SUM, "there is a result, and no interval"
             return
         yield from order_faults(series)
         yield from self._crowded()
         most_ns = max(point.max_ns for point in series)
         if total.latency and most_ns > total.latency.max_ns * (1 + BUCKET):
             text = f"an interval has a latency of {most_ns} ns, and the run has none"
-            yield FigureFault.SERIES_SUM, text
+            yield Fault.SERIES_SUM, text
         if not self.is_imported:  # whose logs are of its threads, perhaps averages
             yield from self._interval_faults()
             yield from self._length_faults()
 
-    def _crowded(self) -> Iterator[Fault]:
+    def _crowded(self) -> Findings:
         """Little's law in each interval, whose I/Os began by the longest before."""
         if any(stream.rate or stream.replay for stream in self.job.streams):
             return
@@ -303,10 +306,10 @@ class Checked(RunChecked):
             most_s = point.length_s * 1.5 + SLACK_S + point.max_ns / SECOND_NS
             if busy_s > slots * most_s:
                 text = f"more I/Os than fit end in the interval to {point.t_s:g} s"
-                yield FigureFault.DEPTH_ABOVE, text
+                yield Fault.DEPTH_ABOVE, text
                 return
 
-    def _interval_faults(self) -> Iterator[Fault]:
+    def _interval_faults(self) -> Findings:
         """Where the intervals do not add up to the result."""
         series, streams = self.detail.series, self.record.streams
         by = {d: self.record.directions.get(d, NOTHING) for d in DIRECTIONS}
@@ -317,13 +320,13 @@ class Checked(RunChecked):
         errors = sum(point.errors for point in series)
         yield from unequal("errors", (errors,), (sum(r.errors for r in by.values()),))
         if self.sums is None:
-            yield FigureFault.SERIES_SUM, "it has no counts of its intervals"
+            yield Fault.SERIES_SUM, "it has no counts of its intervals"
             return
         results = {(s.name, d): r for s in streams for d, r in s.directions.items()}
         for key in results | self.sums:
             yield from sum_faults(key, results.get(key), self.sums.get(key))
 
-    def _length_faults(self) -> Iterator[Fault]:
+    def _length_faults(self) -> Findings:
         """Whether the intervals last as long as the run.
 
         A closed loop's measured time is the mean over its slots from the first issue
@@ -333,12 +336,12 @@ class Checked(RunChecked):
         run_s, total_s = self.record.run_s, self.total_s
         if run_s > total_s * (1 + SLACK) + 0.02:
             text = f"the intervals are {total_s:g} s of a run of {run_s:g} s"
-            yield FigureFault.INTERVAL_TIME, text
+            yield Fault.INTERVAL_TIME, text
         errors = sum(point.errors for point in self.detail.series)
         left_s = total_s - self._idle_s() - 2 * self.longest_s
         if not errors and run_s < left_s * (1 - SLACK) - LATE_S:
             text = f"the intervals are {total_s:g} s, and the run {run_s:g} s"
-            yield FigureFault.INTERVAL_TIME, text
+            yield Fault.INTERVAL_TIME, text
 
     def _idle_s(self) -> float:
         """The intervals before the first I/O and after the last one."""

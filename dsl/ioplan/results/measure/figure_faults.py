@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ioplan.core.error_kinds import FigureFault
+from ioplan.core.error_kinds import FigureFault as Fault
 from ioplan.job import SECOND_NS
 from ioplan.job_stream import JobStream
 from ioplan.records.record import (
@@ -60,18 +60,18 @@ NOTHING = DirectionResult(
     ios=0, bytes=0, errors=0, iops=0, bandwidth_bytes_per_s=0, latency=None
 )
 Part: TypeAlias = tuple[DirectionResult, Histogram | None]
-Fault = tuple[FigureFault, str]
-"""What is wrong, and the text for it."""
+Findings: TypeAlias = Iterator[tuple[Fault, str]]
+"""What is wrong, each with a text for it."""
 
 
 def merged_faults(
     total: DirectionResult, parts: Sequence[Part], run_s: float
-) -> Iterator[Fault]:
+) -> Findings:
     """A sum of several directions or streams."""
     for name in AMOUNTS:
         amount, stated = sum(getattr(p, name) for p, _ in parts), getattr(total, name)
         if amount != stated:
-            yield FigureFault.DERIVED, f"the sum of {amount} {name} is {stated}"
+            yield Fault.DERIVED, f"the sum of {amount} {name} is {stated}"
             return
     used = [(part, bins) for part, bins in parts if part.ios]
     counted = [bins for _, bins in used if bins is not None]
@@ -84,7 +84,7 @@ def merged_faults(
         high_ns = max(part.max_ns for _, part in timed)
         same = (low_ns, high_ns) == (latency.min_ns, latency.max_ns)
         if not (same and isclose(mean_ns, latency.mean_ns, rel_tol=ROUNDING)):
-            yield FigureFault.DERIVED, "its latencies are not those of its parts"
+            yield Fault.DERIVED, "its latencies are not those of its parts"
 
 
 def _timed(parts: Iterable[DirectionResult]) -> list[tuple[int, Latency]]:
@@ -93,48 +93,44 @@ def _timed(parts: Iterable[DirectionResult]) -> list[tuple[int, Latency]]:
 
 def _result_faults(
     done: DirectionResult, histogram: Histogram | None, run_s: float
-) -> Iterator[Fault]:
+) -> Findings:
     if min(done.ios, done.bytes, done.errors) < 0:
-        yield FigureFault.NEGATIVE_COUNT, "a count is negative"
+        yield Fault.NEGATIVE_COUNT, "a count is negative"
     if not done.ios and (done.bytes or done.latency):
-        text = "bytes or latencies were counted, but no I/O"
-        yield FigureFault.COUNTS_WITHOUT_IO, text
+        yield Fault.COUNTS_WITHOUT_IO, "bytes or latencies were counted, but no I/O"
     rates = (done.ios, done.iops), (done.bytes, done.bandwidth_bytes_per_s)
     for amount, rate in rates if run_s > 0 else ():
         if not isclose(rate, amount / run_s, rel_tol=ROUNDING, abs_tol=ROUNDING):
-            text = f"{amount} in {run_s:g} s are not {rate:g} a second"
-            yield FigureFault.DERIVED, text
+            yield Fault.DERIVED, f"{amount} in {run_s:g} s are not {rate:g} a second"
     if done.ios and done.latency:
         yield from _latency_faults(done.latency)
         if histogram is not None and histogram.total:
             yield from _histogram_faults(done.ios, done.latency, histogram)
 
 
-def _latency_faults(latency: Latency) -> Iterator[Fault]:
+def _latency_faults(latency: Latency) -> Findings:
     low, high, mean_ns = latency.min_ns, latency.max_ns, latency.mean_ns
     if low > high:
         text = f"the smallest latency, {low} ns, exceeds the largest, {high} ns"
-        yield FigureFault.EXTREMES_SWAPPED, text
+        yield Fault.EXTREMES_SWAPPED, text
     elif low < 0 or not low * (1 - ROUNDING) <= mean_ns <= high * (1 + ROUNDING):
         text = "the mean latency lies outside the smallest and the largest"
-        yield FigureFault.MEAN_OUTSIDE, text
+        yield Fault.MEAN_OUTSIDE, text
     elif not 0 <= latency.stddev_ns <= (high - low) / 2 * (1 + BUCKET) + 1:
         text = f"no latencies from {low} to {high} ns deviate by {latency.stddev_ns:g}"
-        yield FigureFault.DEVIATION, text
+        yield Fault.DEVIATION, text
     values = [value for _, value in sorted(_percentiles(latency))]
     if values != sorted(values):
-        yield FigureFault.PERCENTILES, "a higher percentile has a smaller latency"
+        yield Fault.PERCENTILES, "a higher percentile has a smaller latency"
     if values and not _least(low) <= values[0] <= values[-1] <= _most(high):
         text = "a percentile lies outside the smallest and the largest latency"
-        yield FigureFault.PERCENTILES, text
+        yield Fault.PERCENTILES, text
 
 
-def _histogram_faults(
-    ios: int, latency: Latency, histogram: Histogram
-) -> Iterator[Fault]:
+def _histogram_faults(ios: int, latency: Latency, histogram: Histogram) -> Findings:
     if histogram.total != ios:
         text = f"the histogram counts {histogram.total} latencies, but {ios} I/Os "
-        yield FigureFault.HISTOGRAM_COUNT, text + "completed"
+        yield Fault.HISTOGRAM_COUNT, text + "completed"
         return
     used = histogram.index[histogram.count > 0].tolist()
     first, last = (bucket_range(used[at], histogram.bits) for at in (0, -1))
@@ -143,24 +139,24 @@ def _histogram_faults(
     exact_ns, binned_ns = latency.mean_ns, histogram.mean_ns()
     if abs(binned_ns - exact_ns) > exact_ns * BUCKET + 1:
         text = f"the histogram's mean, {binned_ns:.0f} ns, is more than 1 % from the "
-        yield FigureFault.HISTOGRAM_MEAN, f"{text}exact mean, {exact_ns:.0f} ns"
+        yield Fault.HISTOGRAM_MEAN, f"{text}exact mean, {exact_ns:.0f} ns"
     low, high = latency.min_ns, latency.max_ns
     ends = (low, first), (high, last)  # a bucket of fio's overlaps its neighbours
     if not all(_least(begin) <= ns <= _most(end) for ns, (begin, end) in ends):
         text = "the histogram does not begin and end with the extreme latencies"
-        yield FigureFault.HISTOGRAM_EXTREMES, text
+        yield Fault.HISTOGRAM_EXTREMES, text
     squares = (bucket_middles(histogram.bits)[histogram.index] - binned_ns) ** 2
     spread_ns = sqrt(float(squares @ histogram.count) / ios)
     stated_ns = latency.stddev_ns
     allowed_ns = 2 * BUCKET * sqrt(exact_ns**2 + spread_ns**2) + 1
     if abs(spread_ns - stated_ns) > allowed_ns:
         text = f"the histogram deviates by {spread_ns:.0f} ns, not {stated_ns:.0f}"
-        yield FigureFault.DEVIATION, text
+        yield Fault.DEVIATION, text
     for percent, stated_ns in _percentiles(latency):
         value_ns = clamp(histogram.percentile_ns(percent), low, high)
         if not isclose(value_ns, stated_ns, rel_tol=2 * BUCKET, abs_tol=1):
             text = f"p{percent:g} is {value_ns:.0f} ns by its histogram, not "
-            yield FigureFault.PERCENTILES, f"{text}{stated_ns:.0f}"
+            yield Fault.PERCENTILES, f"{text}{stated_ns:.0f}"
 
 
 def _percentiles(latency: Latency) -> list[tuple[float, float]]:
@@ -186,26 +182,26 @@ def is_part(part: Histogram | None, total: Histogram | None) -> bool:
 # Intervals.
 
 
-def order_faults(series: Sequence[Interval]) -> Iterator[Fault]:
+def order_faults(series: Sequence[Interval]) -> Findings:
     before_s = 0.0
     for point in series:
         if point.length_s <= 0 or abs(point.t_s - point.length_s - before_s) > EDGE_S:
             text = f"the interval that ends at {point.t_s:g} s does not follow the last"
-            yield FigureFault.INTERVAL_ORDER, text
+            yield Fault.INTERVAL_ORDER, text
             return
         before_s = point.t_s
 
 
-def unequal(what: str, ours: Sequence[int], theirs: Sequence[int]) -> Iterator[Fault]:
+def unequal(what: str, ours: Sequence[int], theirs: Sequence[int]) -> Findings:
     if tuple(ours) != tuple(theirs):
         pairs = " and ".join(f"{a} for {b}" for a, b in zip(ours, theirs, strict=True))
         text = f"{what}: the intervals do not add up to the result: {pairs}"
-        yield FigureFault.SERIES_SUM, text
+        yield Fault.SERIES_SUM, text
 
 
 def sum_faults(
     key: Key, result: DirectionResult | None, sums: IntervalSums | None
-) -> Iterator[Fault]:
+) -> Findings:
     """One direction of one stream, over all intervals."""
     result, sums = result or NOTHING, sums or IntervalSums()
     ours, theirs = ([getattr(x, name) for name in AMOUNTS] for x in (sums, result))
@@ -228,7 +224,7 @@ def sum_faults(
     )
     if not same or sums.is_miscounted:
         text = f"{' '.join(key)}: the latencies of the intervals are not the result's"
-        yield FigureFault.SERIES_SUM, text
+        yield Fault.SERIES_SUM, text
 
 
 # Streams.
@@ -269,7 +265,7 @@ class StreamChecked:
         # by a trace, another stream or errors, and not by what is asked alone
         self.is_led = bool(stream.replay or stream.follows or self.errors)
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> Findings:
         yield from self._direction_faults()
         for direction, done in self.result.directions.items():
             if direction in DIRECTIONS and done.ios:
@@ -289,28 +285,26 @@ class StreamChecked:
         time_s = self.run_s + self.job.warmup_ns / SECOND_NS
         yield from rate_faults(self.stream, self.result, per_s, time_s)
 
-    def _direction_faults(self) -> Iterator[Fault]:
+    def _direction_faults(self) -> Findings:
         allowed = _allowed(self.stream)
         for direction, done in self.result.directions.items():
             if direction not in allowed and (done.ios or done.bytes or done.errors):
                 text = f"{done.ios} I/Os are {direction}s, which were not asked"
-                yield FigureFault.DIRECTION, text
+                yield Fault.DIRECTION, text
             elif self.job.read_only and direction in ("write", "trim"):
                 text = f"{done.ios} {direction}s in a test that only reads"
-                yield FigureFault.DIRECTION, text
+                yield Fault.DIRECTION, text
 
-    def _size_faults(
-        self, direction: Direction, done: DirectionResult
-    ) -> Iterator[Fault]:
+    def _size_faults(self, direction: Direction, done: DirectionResult) -> Findings:
         stream, ios, moved = self.stream, done.ios, done.bytes
         shares = stream.read_sizes if direction == "read" else stream.write_sizes
         if stream.replay or not shares:
             if not moved:
-                yield FigureFault.SIZES, f"{ios} {direction}s moved no byte"
+                yield Fault.SIZES, f"{ios} {direction}s moved no byte"
             return
         if moved % self.job.block_bytes:
             text = f"{direction}s moved {moved} B, which are not whole blocks"
-            yield FigureFault.SIZES, text
+            yield Fault.SIZES, text
         percents = sum(share.percent for share in shares)
         sizes = [(share.size_bytes, share.percent / percents) for share in shares]
         low, high = min(sizes)[0], max(sizes)[0]
@@ -318,7 +312,7 @@ class StreamChecked:
         cut = pieces * self.slots * high if self.ends_early else 0
         if not low * ios - cut <= moved <= high * ios:
             text = f"{ios} {direction}s of {low} to {high} B moved {moved} B"
-            yield FigureFault.SIZES, text
+            yield Fault.SIZES, text
             return
         mean = sum(size * share for size, share in sizes)
         square = sum(size**2 * share for size, share in sizes)
@@ -326,49 +320,44 @@ class StreamChecked:
         allowed += cut + SLACK * mean * ios + 2 * self.slots * high
         if not self.errors and abs(moved - mean * ios) > allowed:
             text = f"{direction}s have {moved / ios:.0f} B in the mean, and "
-            yield FigureFault.SIZES, f"{text}{mean:.0f} B were asked"
+            yield Fault.SIZES, f"{text}{mean:.0f} B were asked"
 
-    def _latency_faults(
-        self, direction: Direction, latency: Latency
-    ) -> Iterator[Fault]:
+    def _latency_faults(self, direction: Direction, latency: Latency) -> Findings:
         if self.run.record.lasted_s is not None and latency.mean_ns < LEAST_MEAN_NS:
             text = f"{direction}s took {latency.mean_ns:g} ns, as no I/O can"
-            yield FigureFault.DEPTH_BELOW, text
+            yield Fault.DEPTH_BELOW, text
         if latency.max_ns > self.run.limit_s * SECOND_NS:
             longest_s = latency.max_ns / SECOND_NS
-            text = f"a {direction} of {longest_s:g} s is none of the run"
-            yield FigureFault.RUN_TIME, text
+            yield Fault.RUN_TIME, f"a {direction} of {longest_s:g} s is none of the run"
         key = ("", self.stream.name, direction)
         if not latency.percentiles or key not in self.run.histograms:
-            text = f"{direction}s have no latency histogram"
-            yield FigureFault.HISTOGRAM_MISSING, text
+            yield Fault.HISTOGRAM_MISSING, f"{direction}s have no latency histogram"
 
-    def _count_faults(self) -> Iterator[Fault]:
+    def _count_faults(self) -> Findings:
         result, stream, syncs = self.result, self.stream, self.result.sync_ios
         flushes = result.directions.get("flush")
         if flushes and syncs not in (0, flushes.ios + flushes.errors):
             text = f"{syncs} flushes, of which {flushes.ios} have a latency"
-            yield FigureFault.SERIES_SUM, text
+            yield Fault.SERIES_SUM, text
         verified, backlog = result.verified_bytes, result.backlog_ios
         if min(syncs, backlog, verified, result.verify_errors) < 0:
-            yield FigureFault.NEGATIVE_COUNT, "a count is negative"
+            yield Fault.NEGATIVE_COUNT, "a count is negative"
         if syncs and not (stream.sync_every or stream.replay):
-            yield FigureFault.DIRECTION, f"{syncs} flushes, which were not asked"
+            yield Fault.DIRECTION, f"{syncs} flushes, which were not asked"
         read = self.done["read"].bytes
         if verified > (read if stream.verify else 0):
-            yield FigureFault.DIRECTION, f"{verified} B verified, of {read} B read"
+            yield Fault.DIRECTION, f"{verified} B verified, of {read} B read"
         if backlog and not (stream.rate or stream.replay):
-            yield FigureFault.RATE, f"a backlog of {backlog} I/Os without a rate"
+            yield Fault.RATE, f"a backlog of {backlog} I/Os without a rate"
 
-    def _flush_faults(self) -> Iterator[Fault]:
+    def _flush_faults(self) -> Findings:
         """One flush after so many writes of each thread; a commit ends with one."""
         flushes, commits = (self.done[direction] for direction in SYNCS)
         own, least = commits.latency, flushes.latency
         if commits.ios > flushes.ios:
-            text = f"{commits.ios} commits by {flushes.ios} flushes"
-            yield FigureFault.SERIES_SUM, text
+            yield Fault.SERIES_SUM, f"{commits.ios} commits by {flushes.ios} flushes"
         elif own and least and own.min_ns < least.min_ns * (1 - BUCKET) - 1:
-            yield FigureFault.MEAN_OUTSIDE, "a commit took less than any flush"
+            yield Fault.MEAN_OUTSIDE, "a commit took less than any flush"
         every = self.stream.sync_every
         if every and not (self.errors or self.stream.replay):
             count = max(self.result.sync_ios, flushes.ios + flushes.errors)
@@ -377,22 +366,21 @@ class StreamChecked:
             # fio counts reads as well
             if not due - slack <= count <= due + self.done["read"].ios / every + slack:
                 text = f"{count} flushes, and about {due:.0f} were asked"
-                yield FigureFault.DIRECTION, text
+                yield Fault.DIRECTION, text
 
-    def _amount_faults(self) -> Iterator[Fault]:
+    def _amount_faults(self) -> Findings:
         """No more than the passes, the pauses or the trace leave room for."""
         stream, passes, last = self.stream, self.job.passes or 0, 2 * self.slots
         moved = sum(done.bytes for done in self.data)
         most = stream.pass_bytes * passes * (1 + PASS_SLACK)
         if passes and moved > most + last * max(stream.sizes_bytes, default=0):
-            yield FigureFault.SIZES, f"{moved} B are more than {passes:g} passes"
+            yield Fault.SIZES, f"{moved} B are more than {passes:g} passes"
         if stream.pause_ns:
             pauses = self.run_s * SECOND_NS / stream.pause_ns * (1 + SLACK) + 2
             if self.ios > self.slots / stream.qd * stream.pause_every * pauses + last:
-                text = f"{self.ios} I/Os leave no time for the pauses"
-                yield FigureFault.RATE, text
+                yield Fault.RATE, f"{self.ios} I/Os leave no time for the pauses"
 
-    def _own_time_faults(self) -> Iterator[Fault]:
+    def _own_time_faults(self) -> Findings:
         """A stream that nothing ends before the run is measured until its end."""
         stream, record, own_s = self.stream, self.run.record, self.result.run_s
         if own_s is None or self.ends_early or self.is_led or record.power_cut:
@@ -401,9 +389,9 @@ class StreamChecked:
         edges_s = 2 * (self.run.longest_s + stream.pause_ns / SECOND_NS) + SLACK_S
         if own_s < due_s * (1 - SLACK) - edges_s:
             text = f"it took {own_s:g} s of the {due_s:g} s that it has of the run"
-            yield FigureFault.RUN_TIME, text
+            yield Fault.RUN_TIME, text
 
-    def _mix_faults(self) -> Iterator[Fault]:
+    def _mix_faults(self) -> Findings:
         """Whether reads, writes and trims have the shares that were asked."""
         stream = self.stream
         if self.is_led:
@@ -418,9 +406,9 @@ class StreamChecked:
             allowed += SLACK * total
             if share not in (0, 1) and abs(ios - share * total) > allowed:
                 text = f"{ios} of {total} I/Os are {what}, and {percent:g} % were asked"
-                yield FigureFault.MIX, text
+                yield Fault.MIX, text
 
-    def _depth_faults(self) -> Iterator[Fault]:
+    def _depth_faults(self) -> Findings:
         """Little's law: IOPS × mean latency is what is outstanding in the mean."""
         stream, slots = self.stream, self.slots
         if stream.rate or (stream.replay and stream.pace == "recorded"):
@@ -433,11 +421,11 @@ class StreamChecked:
         slots_s = slots * self.run_s
         if busy_s > slots_s * (1 + DEPTH_SLACK) + self._last_ios_s():
             text = f"IOPS x mean latency is {busy_s / self.run_s:.4g} outstanding I/Os"
-            yield FigureFault.DEPTH_ABOVE, f"{text}, and {slots} were asked"
+            yield Fault.DEPTH_ABOVE, f"{text}, and {slots} were asked"
         elif busy_s + left_out_s < self._least_busy() * slots_s:
             depth = f"{busy_s / self.run_s:.2g} outstanding I/Os of {slots}"
             text = f"IOPS x mean latency is {depth}, without a pause or a rate"
-            yield FigureFault.DEPTH_BELOW, text
+            yield Fault.DEPTH_BELOW, text
 
     def _last_ios_s(self) -> float:
         """The sum of the longest I/Os, one a slot: it may end beyond the run."""
@@ -460,25 +448,25 @@ class StreamChecked:
         used = (record.cpu.user_ns + record.cpu.system_ns) / SECOND_NS / self.run_s
         return max(LEAST_BUSY, 0.4 - used)
 
-    def _gap_faults(self, gap_s: float) -> Iterator[Fault]:
+    def _gap_faults(self, gap_s: float) -> Findings:
         run_s, series = self.run_s, self.run.detail.series
         if gap_s < 0 or gap_s > self.run.limit_s:  # its end may be seen late
-            yield FigureFault.RUN_TIME, f"a gap of {gap_s:g} s in {run_s:g} s"
+            yield Fault.RUN_TIME, f"a gap of {gap_s:g} s in {run_s:g} s"
         if (self.ios + 1) * gap_s < run_s / 2:
             text = f"{self.ios} I/Os in {run_s:g} s have a gap above {gap_s:g} s"
-            yield FigureFault.RUN_TIME, text
+            yield Fault.RUN_TIME, text
         if len(self.job.streams) > 1 or not series:
             return
         idle_s, edges_s = _longest_idle_s(series)
         edges_s += 2 * (SLACK * run_s + EDGE_S) + SLACK_S
         if abs(gap_s - idle_s) > edges_s:
             text = f"a gap of {gap_s:g} s, and {idle_s:g} s of intervals without I/Os"
-            yield FigureFault.RUN_TIME, text
+            yield Fault.RUN_TIME, text
 
 
 def rate_faults(
     stream: JobStream, result: StreamResult, per_s: float, time_s: float
-) -> Iterator[Fault]:
+) -> Findings:
     """What came, and what is late, is no more than is due at a rate."""
     rate, data = stream.rate, _data(result)
     if rate is None:
@@ -491,7 +479,7 @@ def rate_faults(
     spread = SIGMAS * rate.gap_variation * sqrt(due * unit)
     if amount > due * (1 + 2 * SLACK) + spread + 2 * slots_of(stream) * unit:
         text = f"{amount:.0f} {'B' if by_bytes else 'I/Os'} came or are late, and no "
-        yield FigureFault.RATE, f"{text}more than {due:.0f} were due"
+        yield Fault.RATE, f"{text}more than {due:.0f} were due"
 
 
 def slots_of(stream: JobStream) -> int:

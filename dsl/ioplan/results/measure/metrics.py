@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import sqrt
 from operator import mul
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +23,7 @@ from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
     EventMade,
+    Interval,
     Percentile,
     PhaseResult,
     RunDetail,
@@ -84,6 +85,14 @@ class Scope(NamedTuple):
     parts: Sequence[Measured] | Sequence[StreamResult]
     results: Sequence[DirectionResult]
     run_s: float
+
+    @property
+    def runs(self) -> list[Measured]:
+        return [run for run, _ in self.samples]
+
+    def each(self, name: str) -> list[Any]:
+        """What each run has by this name; none of a part of a run."""
+        return [getattr(run, name, None) for run in self.runs]
 
 
 def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
@@ -251,10 +260,10 @@ def _within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
 
 def _sought(metric: Metric, scope: Scope) -> Answer:
     """What the seek of the last run found."""
-    runs = [getattr(run, "found", None) for run, _ in scope.samples] or [None]
-    if runs[-1] is None or runs[-1].axis != metric.name:
+    last = (scope.each("found") or [None])[-1]
+    if last is None or last.axis != metric.name:
         return f"the plan does not seek {metric.name}"
-    return Figure(runs[-1].value, runs[-1].nothing)
+    return Figure(last.value, last.nothing)
 
 
 def _rate(metric: Metric, scope: Scope) -> Answer:
@@ -299,25 +308,16 @@ def verified_of_read_bytes(streams: Sequence[StreamResult]) -> tuple[int, int]:
     return verified, sum(stream.directions["read"].bytes for stream in verifying)
 
 
-def _gap(metric: Metric, scope: Scope) -> Answer:
-    gaps_ns = [stream.gap_ns for stream in _streams(scope.samples, metric.stream)]
-    return _highest(gaps_ns, "the backend does not measure gaps")
-
-
 def _lateness(metric: Metric, scope: Scope) -> Answer:
     """The longest of all streams that replay a trace, or of the metric's."""
+    backends = [backend for backend in scope.each("backend") if backend]
     lateness_ns = [
         stream["p99_ns"]
-        for facts in _facts(scope)
-        for name, stream in (facts.get("lateness") or {}).items()
+        for backend in backends
+        for name, stream in (backend.facts.get("lateness") or {}).items()
         if metric.stream in (None, name)
     ]
     return _highest(lateness_ns, "no trace was replayed at its own times")
-
-
-def _facts(scope: Scope) -> list[dict[str, Any]]:
-    backends = [getattr(run, "backend", None) for run, _ in scope.samples]
-    return [backend.facts for backend in backends if backend]
 
 
 def _highest(values: Sequence[float | None], why: str = UNMEASURED) -> Answer:
@@ -333,11 +333,10 @@ def _if_all(values: Sequence[float | None]) -> list[float]:
 
 def _survival(metric: Metric, scope: Scope) -> Answer:
     """How many blocks, of all runs that read after a power cut."""
-    facts = [verify_facts(run) for run, _ in scope.samples]
-    if why := nothing_shown(metric.name, facts):
-        return why
+    facts = [*map(verify_facts, scope.runs)]
     judged = [run for run in facts if shows(metric.name, run)]
-    return float(sum(int(run.get(metric.name, 0)) for run in judged))
+    lost = sum(int(run.get(metric.name, 0)) for run in judged)
+    return nothing_shown(metric.name, facts) or float(lost)
 
 
 # The host and the drive.
@@ -364,17 +363,12 @@ def more_is_better(metric: Metric) -> bool:
     return is_more == metric.beyond.is_above if metric.beyond else is_more
 
 
-def _cpu(_: Metric, scope: Scope) -> Answer:
-    runs = [run for run, _ in scope.samples]
-    if not any(run.run_s for run in runs):
-        return NOTHING
-    return _mean_over_time([run.cpu_percent for run in runs], runs)
-
-
 def _telemetry(metric: Metric, scope: Scope) -> Answer:
     """The mean over the time of all runs; of temperatures the highest."""
-    runs = [run for run, _ in scope.samples if run.run_s]
-    name = TELEMETRY_METRICS[metric.name]
+    runs, name = (
+        [run for run in scope.runs if run.run_s],
+        TELEMETRY_METRICS[metric.name],
+    )
     values = [getattr(run.telemetry, name, None) for run in runs]
     is_highest = metric.name == "temperature"
     return _highest(values) if is_highest else _mean_over_time(values, runs)
@@ -392,12 +386,6 @@ def _ratio(metric: Metric, scope: Scope) -> Answer:
     if not used.value:
         return used if used.value is None else "no CPU time was measured"
     return (_figure(_rate(amount, scope)).value or 0.0) / used.value
-
-
-def _wear(metric: Metric, scope: Scope) -> Answer:
-    """Of all runs together; a part of a run has no log of its own."""
-    logs = [getattr(run, "wear", None) for run, _ in scope.samples]
-    return wear_value(metric.name, logs)
 
 
 # Latencies.
@@ -499,8 +487,7 @@ def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
 
 def _recovery(metric: Metric, scope: Scope) -> Answer:
     """The longest of all events of all runs."""
-    recovery = metric.recovery or Recovery()
-    runs = [(detail.series, _events(run)) for run, detail in scope.samples]
+    recovery, runs = metric.recovery or Recovery(), _series(scope)
     times = [Figure(*time) for run in runs for time in recoveries(recovery, *run)]
     longest = [time for time in times if time.value is None] or times or [NOTHING]
     return max(longest, key=lambda time: time.value or time.at_least or 0.0)
@@ -508,13 +495,16 @@ def _recovery(metric: Metric, scope: Scope) -> Answer:
 
 def _lost_work(_: Metric, scope: Scope) -> Answer:
     """The I/Os that all runs together did not do."""
-    lost = [lost_ios(detail.series, _events(run)) for run, detail in scope.samples]
+    lost = [lost_ios(*run) for run in _series(scope)]
     why = next((ios for ios in lost if isinstance(ios, str)), NOTHING)
     return sum(map(float, lost)) if lost and why is NOTHING else why
 
 
-def _events(run: Measured) -> tuple[EventMade, ...]:
-    return getattr(run, "events", ())
+def _series(scope: Scope) -> list[tuple[Sequence[Interval], Sequence[EventMade]]]:
+    """The series and the events of each run."""
+    return [
+        (detail.series, getattr(run, "events", ())) for run, detail in scope.samples
+    ]
 
 
 def _throttled(metric: Metric, scope: Scope) -> Answer:
@@ -522,40 +512,45 @@ def _throttled(metric: Metric, scope: Scope) -> Answer:
     if not scope.samples:
         return NOTHING
     of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
-    name = "bandwidth" if of_bytes else "iops"
-    limits = throttled(name, scope.samples[-1].detail.series)
-    is_burst = metric.name.startswith("burst")
-    return limits if isinstance(limits, str) else limits[is_burst]
+    series = scope.samples[-1].detail.series
+    limits = throttled("bandwidth" if of_bytes else "iops", series)
+    return (
+        limits if isinstance(limits, str) else limits[metric.name.startswith("burst")]
+    )
 
 
-Compute = Callable[[Metric, Scope], Answer]
-COMPUTED: dict[str, Compute] = {
+COMPUTED: dict[str, Callable[[Metric, Scope], Answer]] = {
     **dict.fromkeys(("iops", "bandwidth"), _rate),
     **dict.fromkeys(("mean", "min", "max", "stddev"), _latency),
     "errors": _errors,
     "verified": _verified,
-    "gap": _gap,
+    "gap": lambda metric, scope: _highest(
+        [stream.gap_ns for stream in _streams(scope.samples, metric.stream)],
+        "the backend does not measure gaps",
+    ),
     "lateness": _lateness,
     "recovery": _recovery,
     "lost_work": _lost_work,
     **dict.fromkeys(THROTTLED, _throttled),
-    "cpu": _cpu,
+    "cpu": lambda _, scope: (
+        _mean_over_time([run.cpu_percent for run in scope.runs], scope.runs)
+        if any(run.run_s for run in scope.runs)
+        else NOTHING
+    ),
     **dict.fromkeys(TELEMETRY_METRICS, _telemetry),
-    **dict.fromkeys(WEAR_METRICS, _wear),
+    # of all runs together; a part of a run has no log of its own
+    **dict.fromkeys(
+        WEAR_METRICS,
+        lambda metric, scope: wear_value(metric.name, scope.each("wear")),
+    ),
     **dict.fromkeys(SURVIVAL, _survival),
     **dict.fromkeys(RATIO_METRICS, _ratio),
 }
 """How each metric is computed over runs; what is not in it is a percentile."""
 
 
-def of_result(metric: Metric) -> Callable[[Any, Any], Figure]:
+def of_result(metric: Metric, run: Any, result: Any) -> Figure:
     """The figure of a run, as `figure` computes it, from that run and its result in the
     metric's direction; `UNREAD` if that is not enough."""
-    return partial(_of_result, metric, COMPUTED.get(metric.name, percentile))
-
-
-def _of_result(
-    metric: Metric, compute: Compute, run: Measured, result: DirectionResult
-) -> Figure:
     scope = Scope((Sample(run, NO_DETAIL),), (run,), (result,), run.run_s)
-    return _figure(compute(metric, scope))
+    return _figure(COMPUTED.get(metric.name, percentile)(metric, scope))

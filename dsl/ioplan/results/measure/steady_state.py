@@ -65,11 +65,11 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     values, why = _values(figures[-rule.window :])
     mean, slope, slope_percent = _line(values)
     range_percent = (max(values) - min(values)) / mean * 100 if mean else 0.0
-    missing = []
-    if range_percent > rule.range_percent + TOLERANCE:
-        missing.append(f"range {share_text(range_percent, rule.range_percent)}")
-    if slope_percent > rule.slope_percent + TOLERANCE:
-        missing.append(f"slope {share_text(slope_percent, rule.slope_percent)}")
+    limits = (
+        ("range", range_percent, rule.range_percent),
+        ("slope", slope_percent, rule.slope_percent),
+    )
+    missing = [f"{n} {share_text(v, m)}" for n, v, m in limits if v > m + TOLERANCE]
     if not why and len(values) < rule.window:
         why = f"{len(values)} of {rule.window} values so far"
     elif not why:

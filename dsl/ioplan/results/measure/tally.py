@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
 from typing import Any, Self, TypeAlias
@@ -288,10 +288,9 @@ class Totals:
 
 
 def _together(
-    streams: Iterable[StreamCountsBuilder], directions: Iterable[Direction]
+    streams: Collection[StreamCountsBuilder], directions: Iterable[Direction]
 ) -> CountsBuilder:
     """The sum of some directions of some streams."""
-    streams = list(streams)
     return CountsBuilder.merged(
         stream.directions[direction]
         for direction in directions

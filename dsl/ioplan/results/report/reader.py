@@ -50,12 +50,10 @@ class Reader:
         if not is_plain(metric):
             return lambda run: self.figure(metric, [run])
 
-        single = of_result(metric)
-
         def of(run: RunRecord) -> Figure:
             if ends_steady(run):
                 return self.figure(metric, [run])
-            value = single(run, run.total) if run.total.ios else UNREAD
+            value = of_result(metric, run, run.total) if run.total.ios else UNREAD
             return self.figure(metric, [run]) if value is UNREAD else value
 
         return of
