@@ -20,6 +20,10 @@ class Connection(Protocol):
 
     for_update: str
     """Ends a query whose rows nobody else may change meanwhile."""
+    tables: str
+    """The query of the names of all tables."""
+    lock: str
+    """The query by which one at a time makes tables, until its transaction ends."""
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a query."""
@@ -32,12 +36,6 @@ class Connection(Protocol):
 
     def define(self, statement: str, /) -> None:
         """Make or change a table, an index or a view, in SQLite's words."""
-
-    def table_names(self) -> set[str]:
-        """All tables of the database."""
-
-    def lock_schema(self) -> None:
-        """One at a time makes tables; the lock ends with the transaction."""
 
 
 class Source(Closing):

@@ -231,7 +231,7 @@ class Database(Closing):
 
     def _make(self, connection: Connection) -> None:
         """Make or upgrade it, unless somebody has done so meanwhile."""
-        connection.lock_schema()
+        connection.rows(connection.lock)
         layout = layout_of(connection, self.where)
         if layout is None:
             create_all(connection)

@@ -33,7 +33,6 @@ SCHEMA_LOCK = 0x696F706C616E
 """The advisory lock of those who make the tables: "ioplan" in ASCII."""
 ENDING = ("57P01", "57P02", "57P03")
 """SQL states of a server that ends, or begins."""
-TABLE_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 WORDS = {
     r" BLOB\b": " BYTEA",
     r" DOUBLE\b": " DOUBLE PRECISION",
@@ -94,6 +93,10 @@ class PostgresDatabase(Source):
 
 class PostgresConnection:
     for_update = " FOR UPDATE"
+    tables = """
+        SELECT tablename AS name FROM pg_tables
+        WHERE schemaname = current_schema()"""
+    lock = f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self._connection = connection
@@ -112,14 +115,6 @@ class PostgresConnection:
 
     def define(self, statement: str, /) -> None:
         self._connection.execute(translated(statement).encode())
-
-    def table_names(self) -> set[str]:
-        return {row["tablename"] for row in self.rows(TABLE_NAMES)}
-
-    def lock_schema(self) -> None:
-        self._connection.execute(
-            f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})".encode()
-        )
 
 
 @lru_cache

@@ -28,7 +28,6 @@ PRAGMA synchronous = FULL;
 -- a store that was passed on may have triggers and views of its own
 PRAGMA trusted_schema = OFF;
 """
-TABLE_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 
 class SqliteFile(Source):
@@ -135,6 +134,10 @@ def _copied(connection: sqlite3.Connection, path: Path) -> Path:
 
 class SqliteConnection:
     for_update = ""  # writers wait for each other anyway
+    tables = """
+        SELECT name FROM sqlite_master
+        WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"""
+    lock = "SELECT 1"  # who writes has locked the file already
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -154,13 +157,6 @@ class SqliteConnection:
 
     def define(self, statement: str, /) -> None:
         self._connection.execute(statement)
-
-    def table_names(self) -> set[str]:
-        names = {row["name"] for row in self.rows(TABLE_NAMES)}
-        return {name for name in names if not name.startswith("sqlite_")}
-
-    def lock_schema(self) -> None:
-        """Who writes has locked the file already."""
 
 
 def _check_texts(rows: Sequence[Row]) -> None:

@@ -178,7 +178,7 @@ def layout_of(connection: Connection, where: str) -> int | None:
 
     Raises StoreError for a database of something else, and for another layout.
     """
-    present = connection.table_names()
+    present = {row["name"] for row in connection.rows(connection.tables)}
     if not present:
         return None
     layout = _layout(connection) if META in present else None
