@@ -40,7 +40,7 @@ class SqliteFile(Source):
         self, path: Path, busy_s: float = 0.0, immutable: bool = False
     ) -> None:
         super().__init__()
-        self.where = str(path)
+        self.where, self._path = str(path), path
         self._busy_s = busy_s
         self._uri = f"{path.absolute().as_uri()}?immutable=1" if immutable else None
         self._file: list[tuple[int, int]] | None = None
@@ -63,7 +63,7 @@ class SqliteFile(Source):
                 self._check_place(connection)
 
     def _new_connection(self) -> sqlite3.Connection:
-        check_regular(Path(self.where))
+        check_regular(self._path)
         connection = sqlite3.connect(
             self._uri or self.where,
             uri=bool(self._uri),
@@ -85,7 +85,7 @@ class SqliteFile(Source):
         # a transaction that reads first could not wait for its turn to write
         connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
         if writes and self._file is None:
-            self._file = _file(Path(self.where))
+            self._file = _file(self._path)
 
     def _check_place(self, connection: sqlite3.Connection) -> None:
         """What was committed must be found by who opens the path. Raises StoreError.
@@ -93,10 +93,10 @@ class SqliteFile(Source):
         Of a file that is removed or replaced SQLite goes on with what it has open, and
         every commit succeeds; but once that is closed, nothing of it is left.
         """
-        if self._file and self._file == _file(Path(self.where)):
+        if self._file and self._file == _file(self._path):
             return
-        lost, copy = self.where, _copied(connection, Path(self.where))
-        self.where, self._file = str(copy), _file(copy)
+        lost, copy = self.where, _copied(connection, self._path)
+        self.where, self._path, self._file = str(copy), copy, _file(copy)
         self.close()
         raise StoreError(
             f"the store {lost} was removed or replaced while it was in use; all that "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -161,16 +162,21 @@ ALL, NEW = TABLES.keys(), {"figure"}
 """All tables, and those that older layouts lack."""
 
 
-def insert(connection: Connection, table: str, *rows: Row, end: str = "") -> None:
+def insert(connection: Connection, table: str, *rows: Row) -> None:
     """Add rows, with all columns. Raises KeyViolation."""
-    names = COLUMNS[table]
-    values = ", ".join(f":{name}" for name in names)
-    statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
-    connection.change(statement + end, *rows)
+    connection.change(_insertion(table), *rows)
 
 
 def insert_missing(connection: Connection, table: str, *rows: Row) -> None:
-    insert(connection, table, *rows, end=" ON CONFLICT DO NOTHING")
+    """Add those rows whose key is not there yet."""
+    connection.change(f"{_insertion(table)} ON CONFLICT DO NOTHING", *rows)
+
+
+@cache
+def _insertion(table: str) -> str:
+    names = COLUMNS[table]
+    values = ", ".join(f":{name}" for name in names)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
 
 
 def layout_of(connection: Connection, where: str) -> int | None:
