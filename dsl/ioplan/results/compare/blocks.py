@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rich.console import RenderableType
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted, printable
 from ioplan.core.units import digits, metric_text, percent_text, ratio_text
 from ioplan.records.session import Session
@@ -208,11 +209,8 @@ def sentence(comparison: Comparison) -> str:
 
 def _open_groups(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows without a verdict, or with a suspected one, by the reason."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row.verdict in PHRASES:
-            groups.setdefault((row.verdict, row.why), []).append(row)
-    return list(groups.values())
+    open_rows = (row for row in rows if row.verdict in PHRASES)
+    return list(grouped(open_rows, key=lambda row: (row.verdict, row.why)).values())
 
 
 def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:

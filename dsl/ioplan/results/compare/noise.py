@@ -23,6 +23,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.core.grouping import grouped
 from ioplan.core.statistics.shared_variance import Variance, common, moderated
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
@@ -307,7 +308,7 @@ def peers_of(store: Store, base: Side, new: Side, parts: bool) -> list[Group]:
 
 
 def _compared(sessions: Sequence[SessionCells]) -> Group:
-    groups = grouped(sessions)
+    groups = groups_of(sessions)
     setup = groups[0].setup if len(groups) == 1 else None
     return Group(setup, tuple(sessions), is_compared=True)
 
@@ -353,7 +354,7 @@ def other_sessions(
     for session in (*_newest(store, alike), *_newest(store, akin)):
         cells = side_of(store, [session], parts).cells
         sessions.append(tuple(c for c in cells if c.runs and c.run_id in ids))
-    groups = grouped(sessions)
+    groups = groups_of(sessions)
     return [replace(own, is_reference=own.setup in setups) for own in groups]
 
 
@@ -377,16 +378,16 @@ def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:
         yield session
 
 
-def grouped(sessions: Iterable[SessionCells]) -> list[Group]:
+def groups_of(sessions: Iterable[SessionCells]) -> list[Group]:
     """Sessions by their conditions, a change of which is no noise."""
-    groups: dict[tuple[Setup, str, str, str], list[SessionCells]] = {}
-    for cells in filter(None, sessions):
-        run = cells[0].any
-        firmware = str(identity_of(run).get("firmware", ""))
-        kernel = str(run.host.get("kernel", ""))
-        conditions = setup_of(run), firmware, kernel, run.backend.version
-        groups.setdefault(conditions, []).append(cells)
+    groups = grouped(filter(None, sessions), key=_conditions)
     return [Group(setup, tuple(own)) for (setup, *_), own in groups.items()]
+
+
+def _conditions(cells: SessionCells) -> tuple[Setup, str, str, str]:
+    run = cells[0].any
+    firmware = str(identity_of(run).get("firmware", ""))
+    return setup_of(run), firmware, str(run.host.get("kernel", "")), run.backend.version
 
 
 class RunFigures:

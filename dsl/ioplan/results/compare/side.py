@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.core.units import digits
 from ioplan.language.metric import HOST, Metric
 from ioplan.planner.places import place_of
@@ -52,10 +53,7 @@ class CellRuns(Struct):
         return (self.runs or self.failed)[-1]
 
     def by_session(self) -> dict[str, list[RunRecord]]:
-        sessions: dict[str, list[RunRecord]] = {}
-        for run in self.runs:
-            sessions.setdefault(run.session, []).append(run)
-        return sessions
+        return grouped(self.runs, key=lambda run: run.session)
 
     @property
     def workload(self) -> str:
@@ -123,9 +121,7 @@ def _add(cells: dict[Key, CellRuns], records: Iterable[RunRecord], kind: str) ->
 
 def _in_windows(records: Sequence[RunRecord]) -> Iterator[RunRecord]:
     """Without the rounds before the last window of their test."""
-    by_test: dict[str, list[RunRecord]] = {}
-    for record in records:
-        by_test.setdefault(record.asked.test, []).append(record)
+    by_test = grouped(records, key=lambda record: record.asked.test)
     windows = {test: window_of(runs) for test, runs in by_test.items()}
     for record in records:
         window = windows[record.asked.test]

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.core.statistics.student_t import quantile
 from ioplan.language.metric import Metric
 from ioplan.results.compare.noise import BUCKET
@@ -91,12 +92,12 @@ def history_of(
     question: Question,
 ) -> History:
     """The series of these cells, out of so many that share the budget."""
-    groups: dict[tuple[str, ...], list[SessionFigures]] = {}
-    for session in sessions:
-        conditions = session.conditions
-        if all(text in conditions[name] for name, text in question.only.items()):
-            group = tuple(conditions[name] for name in question.by)
-            groups.setdefault(group, []).append(session)
+    fitting = (
+        session
+        for session in sessions
+        if all(text in session.conditions[n] for n, text in question.only.items())
+    )
+    groups = grouped(fitting, lambda s: tuple(s.conditions[n] for n in question.by))
     in_group = cell_count + (cell_count >= FEWEST_CELLS)
     watched = max(1, len(question.metrics) * len(groups) * in_group)
     series = (

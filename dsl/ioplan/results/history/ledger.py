@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
+from operator import itemgetter
 
+from ioplan.core.grouping import grouped
 from ioplan.records.session import SessionEvent
 from ioplan.results.history.model import History, Series, SignalEntry
 from ioplan.results.store.errors import StoreError
@@ -79,8 +81,9 @@ def _key(history: History, series: Series) -> str:
 
 def _stored(store: Store) -> dict[str, list[SignalEntry]]:
     """By series, without repetitions: two looks at once may have stored the same."""
-    entries: dict[str, list[SignalEntry]] = {}
-    for text in dict.fromkeys(one.text for one in store.events_of_kind("signal")):
-        key, entry = json.loads(text)
-        entries.setdefault(key, []).append(SignalEntry.model_validate(entry))
-    return entries
+    texts = dict.fromkeys(event.text for event in store.events_of_kind("signal"))
+    by_series = grouped(map(json.loads, texts), key=itemgetter(0))
+    return {
+        key: [SignalEntry.model_validate(entry) for _, entry in pairs]
+        for key, pairs in by_series.items()
+    }

@@ -10,6 +10,7 @@ from itertools import chain, zip_longest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
 from ioplan.core.units import (
     MOST_EXACT_PERCENT,
@@ -327,13 +328,11 @@ def _limit_text(contest: Contest) -> str:
 
 def _notes(bars: Sequence[Bar]) -> Iterator[str]:
     """`client, disk: not steady`, the most frequent first, MOST_NOTES at most."""
-    labels: dict[str, list[str]] = {}
-    for bar in bars:
-        if bar.note:
-            labels.setdefault(bar.note, []).append(bar.label)
-    notes = sorted(labels.items(), key=lambda pair: -len(pair[1]))
-    for note, few in notes[:MOST_NOTES]:
-        yield f"{_names(few)}: {note}" if len(bars) > 1 else note
+    noted = grouped((bar for bar in bars if bar.note), key=lambda bar: bar.note)
+    notes = sorted(noted.items(), key=lambda pair: -len(pair[1]))
+    for note, about in notes[:MOST_NOTES]:
+        names = _names([bar.label for bar in about])
+        yield f"{names}: {note}" if len(bars) > 1 else note
     if (left := len(notes) - MOST_NOTES) > 0:
         yield f"and {left} more"
 

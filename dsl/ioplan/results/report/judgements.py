@@ -8,6 +8,7 @@ from itertools import chain
 
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
 from ioplan.core.units import metric_text, told_apart
 from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
@@ -105,11 +106,8 @@ def verdict_lines(
     Cells in which it did not hold share a line, too, where these are more than a few.
     With `limits`, each line has the figures and what they were held against.
     """
-    by_line: dict[str, list[Judgement]] = {}
-    for judgement in judged:
-        by_line.setdefault(judgement.expectation, []).append(judgement)
     lines: list[tuple[str, str]] = []
-    for expectation, cells in by_line.items():
+    for expectation, cells in grouped(judged, key=lambda own: own.expectation).items():
         lines += _met(expectation, cells, limits)
         for outcome in dict.fromkeys(cell.outcome for cell in cells if cell.verdict):
             if outcome != "held":

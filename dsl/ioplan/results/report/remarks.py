@@ -10,6 +10,7 @@ from itertools import chain
 from math import gcd
 from typing import Any
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
 from ioplan.core.units import bandwidth_text, bytes_text, digits, iops_text, time_text
 from ioplan.language.metric import THROTTLED, Metric
@@ -84,24 +85,25 @@ def run_remarks(records: Sequence[RunRecord]) -> Iterator[Judged]:
 
     A few failures have a line each.
     """
-    texts = [(r, word, text) for r in records for word, text in _noteworthy(r)]
-    kinds = Counter((word, text_kind(text)) for _, word, text in texts)
-    alike: dict[tuple[str, str], list[tuple[RunRecord, str]]] = {}
-    for record, word, text in texts:
-        kind = word, text_kind(text)
-        is_apart = word not in OUTCOMES and kinds[kind] <= MOST_APART
-        key = (word, text) if is_apart else kind
-        alike.setdefault(key, []).append((record, text))
+    texts = [(r, text, word) for r in records for word, text in _noteworthy(r)]
+    kinds = Counter((word, text_kind(text)) for _, text, word in texts)
+
+    def kind(entry: tuple[RunRecord, str, str]) -> tuple[str, str]:
+        _, text, word = entry
+        common = word, text_kind(text)
+        is_apart = word not in OUTCOMES and kinds[common] <= MOST_APART
+        return (word, text) if is_apart else common
+
     columns = _columns([r for r in records if r.asked.kind == "run"])
-    for (word, _), pairs in alike.items():
+    for (word, _), pairs in grouped(texts, key=kind).items():
         is_failure = word not in OUTCOMES
         # offsets and counts of errors say nothing of how bad a failure is
-        worst, text = pairs[0] if is_failure else max(pairs, key=_figures)
+        worst, text, _ = pairs[0] if is_failure else max(pairs, key=_figures)
         place = _place(worst, columns)
-        count, where = len({(r.session, r.seq) for r, _ in pairs}), ""
+        count, where = len({(r.session, r.seq) for r, *_ in pairs}), ""
         if place and len(records) > 1:
             which = f", {'first' if is_failure else 'worst'} at {place}"
-            is_same = len({text for _, text in pairs}) == 1
+            is_same = len({text for _, text, _ in pairs}) == 1
             where = f" in {count} of {len(records)} runs{'' if is_same else which}"
             where = where if count > 1 else f" at {place}"
         yield Judged(OUTCOMES.get(word, "failed"), f"{word}{where}: {text}")
@@ -140,17 +142,19 @@ def text_kind(text: str) -> str:
     return NUMBER.sub("0", text)
 
 
-def _figures(pair: tuple[object, str]) -> list[float]:
+def _figures(pair: Sequence[Any]) -> list[float]:
     """The figures of a text in their order, by which the worst of a kind is known."""
     return [float(number.replace(",", "")) for number in NUMBER.findall(pair[1])]
 
 
 def warning_lines(records: Sequence[RunRecord]) -> list[str]:
     """`warning in 3 of 12 cells: TEXT`, once where only its figures differ."""
-    kinds: dict[str, list[tuple[object, str]]] = {}
-    for record in records:
-        for text in (*record.warnings, *record.substitutions):
-            kinds.setdefault(text_kind(text), []).append((_cell(record), text))
+    texts = (
+        (_cell(record), text)
+        for record in records
+        for text in (*record.warnings, *record.substitutions)
+    )
+    kinds = grouped(texts, key=lambda pair: text_kind(pair[1]))
     every = counted(len({_cell(record) for record in records}), "cell")
     counts = {kind: len({cell for cell, _ in pairs}) for kind, pairs in kinds.items()}
     return [

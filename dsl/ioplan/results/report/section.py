@@ -10,6 +10,7 @@ from itertools import chain, islice
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
 from ioplan.core.units import latency_text
 from ioplan.language.plan import Test
@@ -147,9 +148,7 @@ class _Test(Struct, frozen=True, dict=True):
 
     def _headlines(self) -> dict[str, tuple[Headline, ...]]:
         """Also of a session whose runs all failed, which has none."""
-        by_label: dict[str, list[Point]] = {}
-        for point in self.points:
-            by_label.setdefault(point.dimensions["session"], []).append(point)
+        by_label = grouped(self.points, key=lambda point: point.dimensions["session"])
         return {
             label: headlines(own, self.reader, self.plan, self._parts[label].doubts)
             for label, own in by_label.items()

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from ioplan.core.grouping import grouped
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
@@ -84,9 +85,7 @@ def _by_rule(figures: TestFigures, points: Sequence[Point]) -> Headlines:
     if any(point.runs[-1].found for point in points):
         yield from _of_search(figures)
         return
-    kinds: dict[str, list[Point]] = {}
-    for point in points:
-        kinds.setdefault(access(point), []).append(point)
+    kinds = grouped(points, key=access)
     first = [kinds[kind] for kind in sorted(kinds, key=purity)][:KINDS]
     for group in first:
         yield from _at_lowest_load(figures, group, "mean")
@@ -188,10 +187,8 @@ def by_test(
     store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None = None
 ) -> dict[str, tuple[Headline, ...]]:
     """The headlines of a session's records by test. Raises StoreError."""
-    runs: dict[str, list[RunRecord]] = {}
-    for record in records:
-        if record.asked.kind == "run":
-            runs.setdefault(record.asked.test, []).append(record)
+    measured = (record for record in records if record.asked.kind == "run")
+    runs = grouped(measured, key=lambda record: record.asked.test)
     reader = Reader(store)
     tests = {test.title: test for test in plan.tests} if plan else {}
     known = doubts(records)

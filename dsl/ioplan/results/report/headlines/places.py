@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ioplan.core.grouping import grouped
 from ioplan.core.units import bandwidth_text, iops_text
 from ioplan.language.quantity import size_text
 from ioplan.results.report.charts.axis import axis_title
@@ -170,10 +171,7 @@ def last_alike(points: Sequence[Point]) -> list[Point]:
     """The last of a cell's steps that do the same: the others were to settle."""
     if not any("step" in point.dimensions for point in points):
         return list(points)
-    cells: dict[Place, list[Point]] = {}
-    for point in points:
-        cell = tuple((n, t) for n, t in place(point) if n != "step")
-        cells.setdefault(cell, []).append(point)
+    cells = grouped(points, lambda p: tuple(a for a in place(p) if a[0] != "step"))
     steps = list(cells.values())
     is_alike = all(_streams(p) == _streams(own[0]) for own in steps for p in own)
     return [own[-1] for own in steps] if is_alike else list(points)

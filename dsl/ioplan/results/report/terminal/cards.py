@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from rich.console import Console
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import line
 from ioplan.results.report.blocks import Bar, Bars, Text
 from ioplan.results.report.documents import FirstScreen
@@ -101,12 +102,9 @@ def _print_rows(console: Console, rows: Sequence[Row]) -> None:
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
     """Each note once, with the headline that it is about if it is not about all."""
-    names: dict[str, list[str]] = {}
-    for name, bar, _ in rows:
-        names.setdefault(bar.note, []).append(name)
-    for note, about in names.items():
+    for note, about in grouped(rows, key=lambda row: row[1].note).items():
         others = f" and {len(about) - 1} more" if len(about) > 1 else ""
-        place = "" if len(about) == len(rows) else f"{about[0]}{others}: "
+        place = "" if len(about) == len(rows) else f"{about[0][0]}{others}: "
         if note:
             yield f"  {place}{note}"
 

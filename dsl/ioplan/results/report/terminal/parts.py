@@ -8,6 +8,7 @@ from itertools import count
 from msgspec import Struct
 from rich.text import Text
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import printable
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.documents import ChartSpec, Frame, Value
@@ -53,15 +54,13 @@ def parts(chart: ChartSpec) -> list[Part]:
 
 def _split(frame: Frame, keys: Sequence[str]) -> dict[tuple[Value, ...], list[Row]]:
     """The rows by their values in some columns, in the order of these."""
-    groups: dict[tuple[Value, ...], list[Row]] = {}
     orders = [frame.column(key).order for key in keys]
 
     def rank(row: Row) -> list[int]:
         return [o.index(str(row[key])) for key, o in zip(keys, orders, strict=True)]
 
-    for row in sorted(frame.records(), key=rank):
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
+    in_order = sorted(frame.records(), key=rank)
+    return grouped(in_order, key=lambda row: tuple(row[key] for key in keys))
 
 
 def _name(frame: Frame, keys: Sequence[str], values: Sequence[Value]) -> str:
