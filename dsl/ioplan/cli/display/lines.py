@@ -10,9 +10,7 @@ from ioplan.backends.backend import find
 from ioplan.cli.display.plain import LineOutput
 from ioplan.core.units import (
     bandwidth_text,
-    bytes_text,
     iops_text,
-    metric_text,
     time_text,
 )
 from ioplan.language.plan import PurgeStep, RestStep
@@ -112,7 +110,7 @@ class Lines(SessionObserver):
     def record(self, record: RunRecord) -> None:
         self._show_mode(record)
         if record.asked.kind == "prepare":
-            self._numbered(preparation_line(record), "dim")
+            self._numbered(sentences.prepare_line(record, is_brief=True), "dim")
         elif record.found:
             self._below(sentences.found_at(record), "")
         else:
@@ -171,16 +169,6 @@ def _has_record(step: Step) -> bool:
     if isinstance(step, Prepare):
         return not isinstance(step.step, RestStep)
     return isinstance(step, Run)
-
-
-def preparation_line(record: RunRecord) -> str:
-    """`fill: 1.07 GB written in 2.3 s, 673 MB/s, steady`."""
-    total = record.total
-    rate = metric_text(total.bandwidth_bytes_per_s, "B/s")
-    written = f"{bytes_text(total.bytes)} written in {time_text(record.run_s)}"
-    name = record.asked.after.name if record.asked.after else "preparation"
-    claim = f", {record.steady.claim}" if record.steady else ""
-    return f"{name}: {written}, {rate}{claim}"
 
 
 def run_line(record: RunRecord) -> str:

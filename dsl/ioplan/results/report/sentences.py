@@ -120,12 +120,13 @@ def written_text(run: RunRecord) -> str:
     return f"{state}: {access_text(stream)} {size} writes, {written}"
 
 
-def prepare_line(run: RunRecord) -> str:
+def prepare_line(run: RunRecord, is_brief: bool = False) -> str:
     """What a preparation wrote, how fast, and whether it became steady."""
     text = f"{written_text(run)}, {bandwidth_text(run.total.bandwidth_bytes_per_s)}"
+    if is_brief:
+        return f"{text}, {run.steady.claim}" if run.steady else text
     waf = figure(WAF, [Sample(run, NO_DETAIL)]).value
-    if waf is not None:
-        text += f", WAF {digits(waf)}"
+    text += "" if waf is None else f", WAF {digits(waf)}"
     return f"{text}, {claim_with_evidence(run.steady)}" if run.steady else text
 
 
