@@ -52,9 +52,10 @@ def numbers(texts: Iterable[str]) -> tuple[dict[str, float], str] | None:
 
 def in_order(texts: Iterable[str]) -> tuple[str, ...]:
     """Each value once: numbers by size, names as they come."""
-    once = tuple(dict.fromkeys(texts))
-    known = numbers(once)
-    return tuple(sorted(once, key=known[0].__getitem__)) if known else once
+    distinct = tuple(dict.fromkeys(texts))
+    numbered = numbers(distinct)
+    by_size = numbered and sorted(distinct, key=numbered[0].__getitem__)
+    return tuple(by_size or distinct)
 
 
 def scale_of(values: Iterable[float]) -> Scale:
@@ -83,6 +84,8 @@ DAY_S = 86400
 LONG_S = 300
 """A time axis of at least so much has minutes or hours."""
 MOST_TIMES = 7
+NINES = (0, 0.30103, *range(1, 8))
+"""Ticks of an axis on which each nine of a percentile takes the same room."""
 
 
 def time_ticks(end_s: float) -> list[int]:

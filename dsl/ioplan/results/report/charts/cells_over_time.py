@@ -65,9 +65,10 @@ def latencies_over_time(request: Request) -> Iterator[ChartSpec]:
     spans = [span for cell in cells for run in cell for span in _spans(run, request)]
     bits = _bits(spans)
     data = [
-        Datum(span.dimensions, (*span.times_s, *_edges(index, bits), count))
+        Datum(span.dimensions, (*span.times_s, *_edges(int(index), bits), int(count)))
         for span in spans
-        for index, count in pairs(span.latencies.coarser(bits))
+        for latencies in (span.latencies.coarser(bits),)
+        for index, count in zip(latencies.index, latencies.count, strict=True)
     ]
     title = ", ".join(str(metric) for metric in metrics)
     failed = any(run.status != "ok" for p in request.points for run in p.runs)
@@ -95,8 +96,8 @@ def _spans(timed: TimedRun, request: Request) -> Iterator[_Span]:
     counts = request.reader.intervals(timed.run)
     step = -(-len(counts) * len(timed.point.runs) // MOST_SPANS)
     slices = iter(counts)
-    while some := list(islice(slices, step)):
-        part = Stretch(some)
+    while few := list(islice(slices, step)):
+        part = Stretch(few)
         times_ns = part.begin_ns, part.end_ns
         begin_s, end_s = (round(timed.start_s + ns / SECOND_NS, 6) for ns in times_ns)
         for metric in request.chart.metrics:
@@ -110,16 +111,11 @@ def _spans(timed: TimedRun, request: Request) -> Iterator[_Span]:
                 yield _Span(dimensions, (begin_s, end_s), finest, percentiles_ns)
 
 
-def pairs(histogram: Histogram) -> Iterator[tuple[int, int]]:
-    """Buckets and counts."""
-    return zip(histogram.index.tolist(), histogram.count.tolist(), strict=True)
-
-
 def _bits(spans: Sequence[_Span]) -> int:
     """The finest rows that are few enough."""
     for bits in range(FINEST, 0, -1):
-        found = [span.latencies.coarser(bits).index for span in spans]
-        ends = [int(edge) for index in found for edge in (index[0], index[-1])]
+        indexes = [span.latencies.coarser(bits).index for span in spans]
+        ends = [int(edge) for index in indexes for edge in (index[0], index[-1])]
         if not ends or max(ends) - min(ends) < MOST_BUCKETS:
             return bits
     return 0
@@ -190,16 +186,16 @@ def _name(cell: Cell, names: Sequence[str]) -> str:
 
 def _intervals(cell: Cell, request: Request) -> Timed:
     return [
-        (round(start_s + one.begin_ns / SECOND_NS, 6), one, run.asked.name)
+        (round(start_s + interval.begin_ns / SECOND_NS, 6), interval, run.asked.name)
         for run, _, start_s in cell
-        for one in request.reader.intervals(run)
+        for interval in request.reader.intervals(run)
     ]
 
 
 def _step_s(times: Timed) -> float:
     """The shortest that is no shorter than an interval, and needs few columns."""
     end_s = max((begin_s for begin_s, *_ in times), default=0.0)
-    longest_ns = max((one.end_ns - one.begin_ns for _, one, _ in times), default=0)
+    longest_ns = max((i.end_ns - i.begin_ns for _, i, _ in times), default=0)
     hours = 3600.0 * -(-int(end_s) // (3600 * (MOST_COLUMNS - 1)))
     for step_s in STEPS_S:
         if step_s * SECOND_NS >= longest_ns and end_s < step_s * MOST_COLUMNS:
@@ -216,10 +212,10 @@ def _figures(
 ) -> Iterator[tuple[int, float]]:
     """The figure of each column in which it has one."""
     parts: dict[int, list[Slice]] = {}
-    for begin_s, one, step in intervals:
+    for begin_s, interval, step in intervals:
         if metric.counts(step):
-            parts.setdefault(_column(begin_s, step_s), []).append(one)
-    for column, some in sorted(parts.items()):
-        value = Stretch(some).value(metric)
+            parts.setdefault(_column(begin_s, step_s), []).append(interval)
+    for column, few in sorted(parts.items()):
+        value = Stretch(few).value(metric)
         if value is not None:
             yield column, value

@@ -63,7 +63,6 @@ BYTES = ("bytes",)
 
 
 def renderer(chart: Chart) -> Draw:
-    """What makes the rows of a chart."""
     kind, by = CHARTS[chart.kind].renderer, chart.by[0] if chart.by else ""
     if kind in RENDERERS:
         return RENDERERS[kind]
@@ -84,11 +83,11 @@ def pictures(
     charts = charts_of(test, points)
     load = against_load(points, charts)
     for chart in (*load, *charts, *power_charts(test, points)):
-        some = meeting(points, chart.when, test)
+        chosen = meeting(points, chart.when, test)
         if renderer(chart) not in OF_CELLS:
-            some = [point for point in some if point.runs]
-        for each in (chart, *_over_bytes(chart, some, charts)) if some else ():
-            yield from _drawn(Request(each, some, reader))
+            chosen = [point for point in chosen if point.runs]
+        for variant in (chart, *_over_bytes(chart, chosen, charts)) if chosen else ():
+            yield from _drawn(Request(variant, chosen, reader))
 
 
 def _over_bytes(
@@ -169,7 +168,6 @@ def _notes(
 
 
 def _largest(request: Request) -> list[Datum]:
-    """The largest latency, averaged over the sweep."""
     metrics = [m for m in request.chart.metrics if m.name == "max"]
     return [
         Datum(place, ("", fmean(value for _, value in curve.values())))
@@ -201,14 +199,14 @@ def _sweeps(request: Request, metric: Metric) -> Iterator[tuple[dict[str, str], 
     if request.by != "qd":
         return
     points = [p for p in request.along if not p.failed]
-    known = numbers(point.dimensions["qd"] for point in points)
+    numbered = numbers(point.dimensions["qd"] for point in points)
     curves: dict[tuple[tuple[str, str], ...], Curve] = {}
-    for point in points if known else ():
+    for point in points if numbered else ():
         value = request.reader.figure(metric, point.counted).value
-        if value is not None and known:
+        if value is not None and numbered:
             text = point.dimensions["qd"]
             place = tuple(without(point.dimensions, "qd").items())
-            curves.setdefault(place, {})[known[0][text]] = (text, value)
+            curves.setdefault(place, {})[numbered[0][text]] = (text, value)
     for place, curve in curves.items():
         if len(curve) >= LEAST:
             yield dict(place), curve

@@ -24,7 +24,6 @@ Axes = dict[str, list[str]]
 
 
 def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
-    """The charts to draw."""
     if test and test.charts:
         return test.charts
     if test and test.seek:
@@ -39,9 +38,9 @@ def against_load(points: Sequence[Point], charts: Sequence[Chart]) -> tuple[Char
     swept = [name for name in axes if name.rpartition(".")[2] in LOADS]
     if not swept or any(other.by[:1] == ("iops",) for other in charts):
         return ()
-    others = [name for name in axes if name not in (swept[-1], "step")]
+    lines = [name for name in axes if name not in (swept[-1], "step")]
     p99 = "trim.p99" if _only_trims(points) else "p99"
-    return (chart("lines", (p99,), ("iops",), others),)
+    return (chart("lines", (p99,), ("iops",), lines),)
 
 
 def _of_seek(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
@@ -51,8 +50,8 @@ def _of_seek(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
     if not axes:
         return usual
     *per, by = [*axes][-2:]
-    made = chart(_kind(axes[by]), (), (by,), per)
-    first = replace(made, metrics=(Metric(name=seek.axis, sought=seek.kind),))
+    bare = chart(_kind(axes[by]), (), (by,), per)
+    first = replace(bare, metrics=(Metric(name=seek.axis, sought=seek.kind),))
     is_rate = seek.axis.rpartition(".")[2] == "rate"
     return (first, *(usual[1:] if is_rate else usual))
 
@@ -103,7 +102,7 @@ def chart(
 
 def _axes(points: Sequence[Point]) -> Axes:
     texts = varied(point.dimensions for point in points)
-    return {name: each for name, each in texts.items() if name != "session"}
+    return {name: values for name, values in texts.items() if name != "session"}
 
 
 def _records(points: Sequence[Point]) -> list[RunRecord]:
@@ -115,7 +114,6 @@ def _only_trims(points: Sequence[Point]) -> bool:
 
 
 def _sequential(points: Sequence[Point]) -> bool:
-    """Whether all I/O was in order."""
     runs = _records(points)
     streams = (stream for run in runs for stream in run.asked.workload.streams)
     return all(stream.pattern == "sequential" for stream in streams)
@@ -158,7 +156,6 @@ def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
 
 
 def is_measured(name: str, records: Iterable[RunRecord]) -> bool:
-    """Whether any run has this telemetry."""
     samples = (Sample(run, RunDetail()) for run in records if run.telemetry)
     metric = Metric(name=name)
     return any(figure(metric, [sample]).value is not None for sample in samples)

@@ -50,8 +50,8 @@ def percents(total: int) -> list[float]:
         return []
     most = log10(total / BEYOND)
     even = [100 - 100 * 10 ** (-n / STEPS) for n in range(int(most * STEPS) + 1)]
-    known = [p for p in PERCENTILES if -log10(1 - p / 100) <= most + 1e-9]
-    return sorted({round(p, 9) for p in (*even, *known)})
+    usual = [p for p in PERCENTILES if -log10(1 - p / 100) <= most + 1e-9]
+    return sorted({round(p, 9) for p in (*even, *usual)})
 
 
 def _percentiles(histogram: Histogram) -> Iterator[tuple[str, Row]]:
@@ -132,7 +132,7 @@ def distribution(kind: str, request: Request) -> Iterator[ChartSpec]:
         for weight, row in rows(histogram)
     ]
     more = left_out(len(request.points), MOST_CURVES)
-    figures = (one.values[1] for one in data if kind == "percentiles")
+    figures = (datum.values[1] for datum in data if kind == "percentiles")
     yield request.picture(
         kind,
         title,

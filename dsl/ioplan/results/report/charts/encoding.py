@@ -76,7 +76,7 @@ def framed(
 ) -> tuple[Frame, Channels]:
     """Rows with a column for each dimension that varies, then the values; last what
     went wrong, where anything did."""
-    places = _untied([one.dimensions for one in data])
+    places = _untied([datum.dimensions for datum in data])
     texts = {n: t for n, t in varied(places).items() if all(n in p for p in places)}
     assigned = _assigned({n: len(t) for n, t in texts.items()}, per, colored, dashes)
     columns = [
@@ -85,22 +85,22 @@ def framed(
     ]
     keys = dict(zip(texts, (column.key for column in columns), strict=True))
     heads = [[place[name] for name in texts] for place in places]
-    others = [name for name in texts if name not in assigned.values()]
-    if others:
-        joined = [together({n: place[n] for n in others}) for place in places]
+    remaining = [name for name in texts if name not in assigned.values()]
+    if remaining:
+        joined = [together({n: place[n] for n in remaining}) for place in places]
         order = tuple(dict.fromkeys(joined))
         is_many = "panel" in assigned or len(order) > MOST_PANELS
-        name = others[0] if len(others) == 1 else TOGETHER
+        name = remaining[0] if len(remaining) == 1 else TOGETHER
         assigned["pick" if is_many else "panel"] = name
-        if len(others) > 1:
+        if len(remaining) > 1:
             keys[TOGETHER] = TOGETHER
             columns.append(Column(TOGETHER, "", "text", order))
             heads = [[*head, text] for head, text in zip(heads, joined, strict=True)]
-    failed = any(one.status != "ok" for one in data)
-    judged = any(one.judged for one in data)
+    failed = any(datum.status != "ok" for datum in data)
+    judged = any(datum.judged for datum in data)
     rows = [
-        (*head, *one.values, *(one.status,) * failed, *(one.judged,) * judged)
-        for head, one in zip(heads, data, strict=True)
+        (*head, *datum.values, *(datum.status,) * failed, *(datum.judged,) * judged)
+        for head, datum in zip(heads, data, strict=True)
     ]
     marks = (STATUS,) * failed + (JUDGED,) * judged
     frame = Frame((*columns, *values, *marks), rows)
@@ -118,7 +118,7 @@ def varied(places: Iterable[Dimensions]) -> dict[str, list[str]]:
     for place in places:
         for name, text in place.items():
             texts.setdefault(name, {})[text] = None
-    return {name: list(each) for name, each in texts.items() if len(each) > 1}
+    return {name: list(values) for name, values in texts.items() if len(values) > 1}
 
 
 def together(dimensions: Dimensions) -> str:
@@ -134,14 +134,14 @@ def tied(places: Sequence[Dimensions]) -> dict[str, str]:
     """Axes that move together: each later one to the first that it goes with."""
     everywhere = set.intersection(*(set(p) for p in places)) if places else set()
     names = [n for n in (places[0] if places else ()) if n in everywhere - {"session"}]
-    found: dict[str, str] = {}
+    ties: dict[str, str] = {}
     for first, name in combinations(names, 2):
-        if first not in found and name not in found:
+        if first not in ties and name not in ties:
             pairs = {(place[first], place[name]) for place in places}
             sizes = {len(set(texts)) for texts in zip(*pairs, strict=True)}
             if sizes == {len(pairs)} and len(pairs) > 1:
-                found[name] = first
-    return found
+                ties[name] = first
+    return ties
 
 
 def _untied(places: Sequence[Dimensions]) -> Sequence[Dimensions]:
@@ -149,13 +149,13 @@ def _untied(places: Sequence[Dimensions]) -> Sequence[Dimensions]:
     ties = tied(places)
     if not ties:
         return places
-    made = []
+    untied = []
     for place in places:
         joined = without(place, *ties)
         for name, first in ties.items():
             joined[first] += f" ({axis_title(name)} {place[name]})"
-        made.append(joined)
-    return made
+        untied.append(joined)
+    return untied
 
 
 def _assigned(
@@ -170,15 +170,15 @@ def _assigned(
             del free[name]
             assigned[channel] = name
 
-    wanted, sessions = next((n for n in per if n in sizes), ""), sizes.get("session", 0)
+    named, sessions = next((n for n in per if n in sizes), ""), sizes.get("session", 0)
     if not colored:
         assign("panel", "session", MOST_PANELS)
         return assigned
-    if 0 < sessions <= MOST_PANELS and sizes.get(wanted, 0) > min(FEW, dashes):
-        assign("color", wanted, MOST_COLORS)
+    if 0 < sessions <= MOST_PANELS and sizes.get(named, 0) > min(FEW, dashes):
+        assign("color", named, MOST_COLORS)
         assign("panel", "session", MOST_PANELS)
     assign("color", "session", ANY_NUMBER)
-    for name in (wanted, "metric"):
+    for name in (named, "metric"):
         assign("color", name, MOST_COLORS)
         assign("dash", name, dashes)
     assign("color", next((n for n in free if free[n] <= MOST_COLORS), ""), MOST_COLORS)

@@ -51,8 +51,8 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
     near = [limit for limit in places if _is_near(limit.value, figures, picture)]
     far = [limit for limit in places if limit not in near][:MOST_LIMITS]
     notes = tuple(
-        f"limit beyond the chart: {one.text} ({metric_text(one.value, one.unit)})"
-        for one in far
+        f"limit beyond the chart: {limit.text} ({metric_text(limit.value, limit.unit)})"
+        for limit in far
     )
     picture = replace(picture, notes=(*picture.notes, *notes))
     if not near or len(near) > MOST_LIMITS:
@@ -76,11 +76,11 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
 def _places(request: Request, picture: ChartSpec, unit: str) -> dict[Limit, set[Value]]:
     """Each limit of figures of a unit, and where along the x axis it was judged."""
     texts = [p.dimensions[request.by] for p in request.along if request.by]
-    known = None if picture.x_scale == "names" else numbers(texts)
+    numbered = None if picture.x_scale == "names" else numbers(texts)
     places: dict[Limit, set[Value]] = {}
     for point in request.points:
         text = point.dimensions.get(request.by)
-        at = known[0][text] if known and text is not None else text
+        at = numbered[0][text] if numbered and text is not None else text
         for metric in request.chart.metrics:
             for verdict in _verdicts(point.runs, metric):
                 if verdict.limit is not None and metric.unit == unit:

@@ -55,10 +55,10 @@ def cells(
             yield Cell(point, metric, value, missing)
 
 
-def notes(found: Iterable[Cell]) -> tuple[str, ...]:
+def notes(every: Iterable[Cell]) -> tuple[str, ...]:
     """What the marks of cells mean, and a line for each reason of what has none."""
     failed, unmeasured, reasons = set(), set(), dict[str, Counter[str]]()
-    for point, metric, _, why in found:
+    for point, metric, _, why in every:
         if why is not None:
             reasons.setdefault(why, Counter())[str(metric)] += 1
         elif point.failed:
@@ -108,7 +108,6 @@ def over_axis(request: Request) -> Iterator[ChartSpec]:
 
 
 def over_rounds(request: Request) -> Iterator[ChartSpec]:
-    """A point a round."""
     points = []
     for point in request.points:
         rounds: dict[int, list[RunRecord]] = {}
@@ -125,12 +124,12 @@ def _over(
 ) -> Iterator[ChartSpec]:
     for metrics in request.units:
         every = list(cells(request, metrics, points))
-        found = [cell for cell in every if cell.why is None]
-        texts = [cell.point.dimensions.get(by, "") for cell in found]
+        present = [cell for cell in every if cell.why is None]
+        texts = [cell.point.dimensions.get(by, "") for cell in present]
         x, values, scale = _x_axis(kind, by, texts)
         data = [
             _datum(cell, (value, cell.value), [by], len(metrics) > 1)
-            for cell, value in zip(found, values, strict=True)
+            for cell, value in zip(present, values, strict=True)
         ]
         over = f" by {axis_title(by)}" if by else ""
         yield request.picture(
@@ -140,7 +139,7 @@ def _over(
             (x, y_column(metrics)),
             dashes=0 if kind == "bars" else MOST_DASHES,
             x_scale=request.x_scale(scale) if scale != "names" else scale,
-            y_scale=request.y_scale(_y_scale(found)),
+            y_scale=request.y_scale(_y_scale(present)),
             notes=notes(every),
         )
 
@@ -149,16 +148,16 @@ def _x_axis(
     kind: str, by: str, texts: Sequence[str]
 ) -> tuple[Column, Sequence[Value], Scale]:
     """Numbers where the axis has them; bars stand side by side under their names."""
-    known = numbers(texts)
-    if kind == "bars" or known is None:
+    numbered = numbers(texts)
+    if kind == "bars" or numbered is None:
         return Column("x", axis_title(by), "text", in_order(texts)), texts, "names"
-    values, unit = known
+    values, unit = numbered
     scale: Scale = "linear" if by == "round" else scale_of(values.values())
     return Column("x", axis_title(by), unit), [values[text] for text in texts], scale
 
 
-def _y_scale(found: Sequence[Cell]) -> Scale:
-    values = [cell.value for cell in found if cell.metric.unit == "ns"]
+def _y_scale(present: Sequence[Cell]) -> Scale:
+    values = [cell.value for cell in present if cell.metric.unit == "ns"]
     return latency_scale(values)
 
 
@@ -173,8 +172,8 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
     for metrics in request.units:
         every, data = list(cells(request, metrics, points)), []
         # one that failed has no IOPS to stand at
-        found = [cell for cell in every if cell.value is not None]
-        for cell in found:
+        present = [cell for cell in every if cell.value is not None]
+        for cell in present:
             iops = request.reader.figure(Metric(name="iops"), cell.point.counted).value
             at, number = cell.point.dimensions.get(swept, ""), place[id(cell.point)]
             label = _load_text(swept, at) if cell.metric is metrics[-1] else ""
@@ -195,17 +194,17 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
             columns,
             subtitle=_load_subtitle(request, metrics, swept),
             x_scale=request.x_scale("linear"),
-            y_scale=request.y_scale(_y_scale(found)),
+            y_scale=request.y_scale(_y_scale(present)),
             notes=notes(every),
         )
 
 
 def _load_text(swept: str, at: str) -> str:
     """What stands at a point: `QD 8`, or its rate."""
-    known = numbers([at])
+    numbered = numbers([at])
     if swept.rpartition(".")[2] == "qd":
         return f"QD {at}"
-    return metric_text(known[0][at], known[1]) if known and known[1] else at
+    return metric_text(numbered[0][at], numbered[1]) if numbered and numbered[1] else at
 
 
 def _load_subtitle(request: Request, metrics: list[Metric], swept: str) -> str:
@@ -223,7 +222,6 @@ def _load_subtitle(request: Request, metrics: list[Metric], swept: str) -> str:
 
 
 def _ordinal(percent: float) -> str:
-    """`99.9th percentile`."""
     last = f"{percent:g}"[-1]
     ending = "th" if 10 < percent < 20 else ENDINGS.get(last, "th")
     return f"{percent:g}{ending} percentile"

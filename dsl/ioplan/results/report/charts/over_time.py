@@ -87,7 +87,6 @@ class _Curves(Struct):
         return [(p[-1][0], float(merge(v for _, v in p))) for p in parts]
 
     def add_failures(self, line: Timeline, dimensions: Dimensions, values: int) -> None:
-        """Where runs failed or were stopped."""
         for t_s, written, status in line.failures:
             at = written if self.x is WRITTEN else t_s
             self.data.append(Datum(dimensions, (at, *[None] * values), status))
@@ -153,7 +152,7 @@ def _add(curves: _Curves, line: Timeline, metric: Metric) -> None:
     trace = curves.measured(line, line.traced[metric])
     own = dimensions | {"metric": f"{metric} {OF_TRACE}"}
     for values, named in ((trace, own), (measured, dimensions)):  # the last is on top
-        curves.data += [Datum(named, one) for one in curves.thinned(values, metric)]
+        curves.data += [Datum(named, pair) for pair in curves.thinned(values, metric)]
     curves.add_failures(line, dimensions, 1)
     if not (line.failures or trace):  # what a trace steers has no level of its own
         for part in _levels(curves, line, measured):
@@ -161,7 +160,6 @@ def _add(curves: _Curves, line: Timeline, metric: Metric) -> None:
 
 
 def _most(curves: int) -> int:
-    """How many points each of so many curves may have."""
     return min(MOST_POINTS, MOST_IN_ALL // max(1, curves))
 
 
@@ -204,15 +202,14 @@ def _notes(request: Request, curves: _Curves, has_levels: bool) -> tuple[str, ..
 
 
 def _spread(window: Datum, request: Request) -> str:
-    """Mean and deviation in words."""
     start, end, mean, _, high = (float(value or 0) for value in window.values)
     where = window.dimensions
     metric = next(m for m in request.chart.metrics if str(m) == where["metric"])
     share = 100 * (high - mean) / mean if mean else 0.0
     text = bytes_text if request.by == "bytes" else time_text
-    others = together(without(where, "session", "metric"))
+    place = together(without(where, "session", "metric"))
     return (
-        f"{', '.join(filter(None, (where['session'], others)))}, {text(start)} to "
+        f"{', '.join(filter(None, (where['session'], place)))}, {text(start)} to "
         f"{text(end)}: {metric_name(metric)} {metric_text(mean, metric.unit)}"
         f"{spread_text(share)}"
     )
@@ -233,10 +230,10 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         if not is_of(metrics[0].step, line.point):
             continue
         dimensions = line.point.dimensions
-        known = [value is not None for value in line.values[metrics[0]]]
-        line.t_s = list(compress(line.t_s, known))
+        mask = [value is not None for value in line.values[metrics[0]]]
+        line.t_s = list(compress(line.t_s, mask))
         columns = [
-            curves.thinned(curves.measured(line, compress(line.values[m], known)), m)
+            curves.thinned(curves.measured(line, compress(line.values[m], mask)), m)
             for m in metrics
         ]
         for rows in zip(*columns, strict=True):

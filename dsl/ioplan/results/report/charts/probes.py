@@ -79,7 +79,6 @@ def _picture(
     reader: Reader,
     notes: tuple[str, ...],
 ) -> ChartSpec:
-    """The limit goes from end to end."""
     data = [
         Datum(dimensions, (value, figure.value))
         for record, value, dimensions in probes

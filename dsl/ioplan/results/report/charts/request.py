@@ -81,7 +81,6 @@ class Request(Struct, frozen=True):
 
     @property
     def varied(self) -> dict[str, list[str]]:
-        """The dimensions in which its points differ."""
         return varied(point.dimensions for point in self.points)
 
     @property
@@ -156,13 +155,11 @@ def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
 
 
 def unit_of(metric: Metric) -> str:
-    """The unit of a column."""
     is_cpu = metric.unit == "%" and metric.name != "verified" and not metric.beyond
     return CPU_UNIT if is_cpu else metric.unit
 
 
 def y_column(metrics: Sequence[Metric]) -> Column:
-    """The column of the values of metrics of one unit."""
     many = UNIT_NAMES.get(metrics[0].unit, "value")
     title = metric_name(metrics[0]) if len(metrics) == 1 else many
     return Column("y", title, unit_of(metrics[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import compress
+from itertools import chain, compress
 from typing import NamedTuple
 
 from ioplan.language.metric import HOST, Metric
@@ -12,7 +12,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.scopes import labels_of, on_target, part_texts, scopes_of
 from ioplan.results.report.charts.axis import axis_title, in_order
 from ioplan.results.report.charts.defaults import METRICS as POWER
-from ioplan.results.report.charts.over_axis import Cell, cells, notes
+from ioplan.results.report.charts.over_axis import cells, notes
 from ioplan.results.report.charts.request import (
     UNIT_NAMES,
     Request,
@@ -81,7 +81,7 @@ def run_frame(
         STATUS,
         AGAINST,
     ]
-    apart = any(len(scopes_of(point.counted)) > 1 for point in points)
+    several = any(len(scopes_of(point.counted)) > 1 for point in points)
     rows = [
         (
             *_place(point, axes),
@@ -94,7 +94,7 @@ def run_frame(
             ", ".join(against(point)),
         )
         for point in points
-        for row in table_rows(point, apart)
+        for row in table_rows(point, several)
     ]
     telling = [
         column.key not in USUAL
@@ -136,7 +136,7 @@ def _place(point: Point, axes: Sequence[str]) -> list[Value]:
     return [point.dimensions.get(axis, "") for axis in axes]
 
 
-def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
+def table_rows(point: Point, several: bool = True) -> list[TableRow]:
     """The rows of a point: all that it did, then each stream and direction, and each
     target where a run has several.
 
@@ -147,7 +147,7 @@ def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
     targets = dict.fromkeys(name for run in point.counted for name in run.targets)
     parts: list[TableRow] = []
     if len(scopes) < 2:
-        label = labels_of(scopes)[0] if scopes and apart else ""
+        label = labels_of(scopes)[0] if scopes and several else ""
         label = TRIMS if trims else label or ALL * bool(targets)
     else:
         both = any(scope.direction == "trim" for scope in scopes) and not trims
@@ -194,24 +194,24 @@ def _figures(
 
 def listed(request: Request) -> Iterator[ChartSpec]:
     """All figures in one table, each in its own unit; those without any left out."""
-    points, noted = request.along, list[Cell]()
+    points = request.along
+    by_metric = {m: list(cells(request, [m], points)) for m in request.chart.metrics}
     figures: dict[Metric, list[Value]] = {}
-    for metric in request.chart.metrics:
-        found = list(cells(request, [metric], points))
-        # of power the first screen says that it was not measured
-        noted += [] if metric.name in POWER else found
-        values = {id(cell.point): cell.value for cell in found}
+    for metric, row in by_metric.items():
+        values = {id(cell.point): cell.value for cell in row}
         if any(value is not None for value in values.values()):
             figures[metric] = [values.get(id(point)) for point in points]
-    shown = points if figures else [point for point in points if point.failed]
-    failed = any(point.failed for point in shown)
+    # of power the first screen says that it was not measured
+    not_power = (row for metric, row in by_metric.items() if metric.name not in POWER)
+    placed = points if figures else [point for point in points if point.failed]
+    failed = any(point.failed for point in placed)
     names = list(dict.fromkeys(name for p in points for name in p.dimensions))
     texts = {name: {p.dimensions.get(name) for p in points} for name in names}
     axes = [n for n in names if len(texts[n]) > 1 or n == request.by] or names[:1]
     heads = [Column(f"m{n}", metric_name(m), unit_of(m)) for n, m in enumerate(figures)]
     rows = [
         (*_place(point, axes), *values, *(point.status,) * failed)
-        for point, *values in zip(shown, *figures.values(), strict=True)
+        for point, *values in zip(placed, *figures.values(), strict=True)
     ]
     columns = *_place_columns(points, axes), *heads, *(STATUS,) * failed
     yield ChartSpec(
@@ -221,7 +221,7 @@ def listed(request: Request) -> Iterator[ChartSpec]:
         Frame(columns, rows),
         x="",
         y="",
-        notes=notes(noted),
+        notes=notes(chain.from_iterable(not_power)),
     )
 
 

@@ -140,7 +140,7 @@ def _extend(
     _, *totals = accumulate(writes, initial=written)
     total = totals[-1] if totals else written
     length = len(series) - is_cut_short([interval for interval, _ in series])
-    line.t_s += [round(start_s + one.t_s, 6) for one, _ in series[:length]]
+    line.t_s += [round(start_s + interval.t_s, 6) for interval, _ in series[:length]]
     line.written += totals[:length]
     in_counts = any(not in_series(metric) for metric in metrics)
     stretches = [Stretch([c]) for c in reader.intervals(run)] if in_counts else []
@@ -189,9 +189,9 @@ def _traced(
     directions = (metric.direction,) if metric.direction else READ_WRITE
     names = (f"trace_{direction}_{what}" for direction in directions)
     amounts = [getattr(readings, name, None) for name in names]
-    known = [amount for amount in amounts if amount is not None]
+    present = [amount for amount in amounts if amount is not None]
     length_s = interval.length_s
-    return float(sum(known) / length_s) if known and length_s else None
+    return float(sum(present) / length_s) if present and length_s else None
 
 
 # Events of the lab as lines across a picture, and phases as its bands.
@@ -219,14 +219,14 @@ def _with_events(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
         for event in timed.run.events
         for t_s in (timed.start_s + event.start_s,)
     }
-    shown = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
-    if not shown:
+    marks = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
+    if not marks:
         return picture
     axes = (picture.frame.column(key) for key in (picture.x, picture.y))
-    notes = [f"┊ {name}, at {time_text(t_s)}" for t_s, _, name in shown]
-    if more := len(times) - len(shown):
+    notes = [f"┊ {name}, at {time_text(t_s)}" for t_s, _, name in marks]
+    if more := len(times) - len(marks):
         notes.append(f"{more} more events are not drawn")
-    limits = Frame((*axes, Column("limit", "event")), shown)
+    limits = Frame((*axes, Column("limit", "event")), marks)
     return replace(picture, limits=limits, notes=(*picture.notes, *notes))
 
 
@@ -251,7 +251,6 @@ def with_phases(
 def _in_columns(
     phases: Sequence[Phase], starts: Starts
 ) -> Iterator[tuple[str | None, ...]]:
-    """The columns that each phase meets."""
     ends = [*(begin_s for _, begin_s in starts[1:]), float("inf")]
     for name in dict.fromkeys(phase.name for phase in phases):
         for (text, begin_s), end_s in zip(starts, ends, strict=False):

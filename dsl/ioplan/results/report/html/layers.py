@@ -4,14 +4,14 @@ All layers share the encoding of `spec`: x, y, colour. Rows that the page adds t
 points have a `role`; they stand among the others, so that panels split them too.
 
 A template there is Vega-Lite, and besides: `as`, a template that it adds to; `if`, what
-is true of the picture; `use`, the ENCODINGS that depend on it; `color`, the text of a
+is true of the picture; `use`, encodings that depend on it; `color`, the text of a
 colour in the legend; `role` and `filter`, the rows that it is of.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -39,13 +39,11 @@ TEMPLATES: dict[str, list[Spec]] = json.loads(
 
 
 def layer(mark: Spec, encoding: Spec, *of: Spec) -> Spec:
-    """A layer of all rows, or of some."""
     made: Spec = {"transform": [*of], "mark": mark, "encoding": encoding}
     return {key: value for key, value in made.items() if value}
 
 
 def role(name: str) -> Spec:
-    """The rows of a role."""
     return {"filter": f"datum.role === '{name}'"}
 
 
@@ -53,14 +51,13 @@ OVER, PHASE = role("over"), role("phase")
 
 
 def marks(picture: ChartSpec, name: str) -> Iterator[Spec]:
-    """The layers of a template."""
-    true_of = _true_of(picture)
-    for template in _templates(name, true_of, {}):
+    encodings = _encodings(picture)
+    for template in _templates(name, _true_of(picture), {}):
         of = [role(template["role"])] if "role" in template else []
         of += [{"filter": template["filter"]}] if "filter" in template else []
         encoding: Spec = {}
         for use in template.get("use", ()):
-            encoding |= ENCODINGS[use](picture)
+            encoding |= encodings.get(use, {})
         encoding |= template.get("encoding", {})
         if color := template.get("color"):
             (colors,) = TEMPLATES[f"colors of {picture.kind}"]
@@ -86,35 +83,23 @@ def _templates(name: str, true_of: set[str], more: Spec) -> Iterator[Spec]:
 
 
 def _true_of(picture: ChartSpec) -> set[str]:
-    is_few = _shown(picture) <= _most_marked(picture)
+    key, unit = picture.channels.pick, picture.frame.column(picture.x).unit
+    choices = len(picture.frame.column(key).order) if key else 1
+    rows = len(picture.frame.rows) / max(1, choices)  # about so many at once
+    is_dense = unit in ("s", "B") and picture.kind == "lines"
     facts = {
         "heatmap": picture.kind == "heatmap",
         "bars": picture.kind == "bars",
         "names": picture.x_scale == "names",
         "overlay": picture.overlay is not None,
+        "labelled": rows <= MOST_LABELS,
+        "few": rows <= (FEW_OVER_TIME if is_dense else FEW),
     }
-    true_of = {name if is_so else f"no {name}" for name, is_so in facts.items()}
-    labelled = {"labelled"} if _shown(picture) <= MOST_LABELS else set()
-    return true_of | labelled | {"few" if is_few else "many"}
-
-
-def _shown(picture: ChartSpec) -> float:
-    """How many rows are drawn at once: of a choice, about one part."""
-    key = picture.channels.pick
-    parts = len(picture.frame.column(key).order) if key else 1
-    return len(picture.frame.rows) / max(1, parts)
-
-
-def _most_marked(picture: ChartSpec) -> int:
-    over_time = picture.frame.column(picture.x).unit in ("s", "B")
-    return FEW_OVER_TIME if over_time and picture.kind == "lines" else FEW
-
-
-# Encodings that depend on the columns of a picture.
+    return {name if is_so else f"no {name}" for name, is_so in facts.items()}
 
 
 def by_text(picture: ChartSpec, key: str, **legend: Any) -> Spec:
-    """A column of texts; the titles of panels are enough for these."""
+    """An encoding of a column of texts; the titles of panels are enough for these."""
     column = picture.frame.column(key)
     titled = {"title": column.title, **legend}
     return {
@@ -123,49 +108,25 @@ def by_text(picture: ChartSpec, key: str, **legend: Any) -> Spec:
     }
 
 
-def _dash(picture: ChartSpec) -> Spec:
-    key = picture.channels.dash
-    if not key:
-        return {}
-    nominal = by_text(picture, key, **SAMPLE)
-    nominal["scale"]["range"] = DASHES[: len(nominal["scale"]["domain"])]
-    return {"strokeDash": nominal}
-
-
-def _shape(picture: ChartSpec) -> Spec:
-    """Colour alone must not carry the meaning; the page gives each text its marker."""
-    key = picture.channels.color
-    return {"shape": by_text(picture, key)} if key else {}
-
-
-def _offset(picture: ChartSpec) -> Spec:
-    """Bars stand side by side."""
-    key = picture.channels.color
-    if picture.kind != "bars" or not key:
-        return {}
-    scale = {"domain": list(picture.frame.column(key).order)}
-    return {"xOffset": {"field": key, "scale": scale}}
-
-
-def _figure(picture: ChartSpec) -> Spec:
-    """The value of a mark beside it."""
-    expr = f"short(datum.y, '{picture.frame.column('y').unit}')"
-    return {"text": {"value": {"expr": expr}}}
-
-
-def _detail(picture: ChartSpec) -> Spec:
-    key = picture.channels.dash
-    return {"detail": {"field": key}} if key else {}
-
-
-ENCODINGS: dict[str, Callable[[ChartSpec], Spec]] = {
-    "tip": lambda _: TIP,
-    "dash": _dash,
-    "shape": _shape,
-    "offset": _offset,
-    "figure": _figure,
-    "detail": _detail,
-}
+def _encodings(picture: ChartSpec) -> dict[str, Spec]:
+    """What templates `use`, where the picture has the columns for it."""
+    color, dash = picture.channels.color, picture.channels.dash
+    units = {column.key: column.unit for column in picture.frame.columns}
+    value = {"value": {"expr": f"short(datum.y, '{units.get('y')}')"}}
+    encodings: dict[str, Spec] = {"tip": TIP, "figure": {"text": value}}
+    if dash:
+        nominal = by_text(picture, dash, **SAMPLE)
+        nominal["scale"]["range"] = DASHES[: len(nominal["scale"]["domain"])]
+        encodings["dash"] = {"strokeDash": nominal}
+        encodings["detail"] = {"detail": {"field": dash}}
+    if color:  # it alone must not carry the meaning; the page gives texts their markers
+        nominal = by_text(picture, color)
+        encodings["shape"] = {"shape": nominal}
+        if picture.kind == "bars":  # which stand side by side
+            encodings["offset"] = {
+                "xOffset": {"field": color, "scale": nominal["scale"]}
+            }
+    return encodings
 
 
 # What is drawn together.
@@ -173,19 +134,19 @@ ENCODINGS: dict[str, Callable[[ChartSpec], Spec]] = {
 
 def layers(picture: ChartSpec) -> list[Spec]:
     """The marks of a picture, of what failed, and the ring that the keyboard moves."""
-    found = [*marks(picture, picture.kind)]
+    drawn = [*marks(picture, picture.kind)]
     if picture.kind != "heatmap":
-        found += marks(picture, "cursor")
+        drawn += marks(picture, "cursor")
     if picture.channels.color:
-        found = [_lit(mark) for mark in found]
+        drawn = [_lit(mark) for mark in drawn]
     has_more_rows = any((picture.overlay, picture.limits, picture.phases))
     if not picture.marks.has_areas or has_more_rows:
-        found = [_filtered(mark, POINTS) for mark in found]
+        drawn = [_filtered(mark, POINTS) for mark in drawn]
     if picture.frame.marks_failures:
         # a line keeps the rows that have no value: it is broken there
-        found = [m if m["mark"]["type"] == "line" else _filtered(m, OK) for m in found]
-        found += marks(picture, "failed")
-    return [*found, *judged(picture)]
+        drawn = [m if m["mark"]["type"] == "line" else _filtered(m, OK) for m in drawn]
+        drawn += marks(picture, "failed")
+    return [*drawn, *judged(picture)]
 
 
 def median_layers(picture: ChartSpec) -> list[Spec]:

@@ -39,9 +39,9 @@ def chart_named(document: Document, name: str) -> Place:
     if len(fitting) == 1:
         return charts[fitting[0]]
     which = "no chart" if not fitting else f"{len(fitting)} charts with"
-    known = ", ".join(map(repr, fitting or charts))
+    names = ", ".join(map(repr, fitting or charts))
     raise NoChartError(
-        f"the report has {which} {name!r}: name one of {known or 'none'}"
+        f"the report has {which} {name!r}: name one of {names or 'none'}"
     )
 
 

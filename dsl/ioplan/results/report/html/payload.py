@@ -52,7 +52,6 @@ def picture_json(picture: ChartSpec) -> str:
 
 
 def runs_json(frame: Frame) -> str:
-    """The table of a test."""
     return safe({"rows": _frame(frame)})
 
 
@@ -85,13 +84,13 @@ def _frame(frame: Frame) -> dict[str, Any]:
 
 def _data(unit: str, values: list[Any]) -> Any:
     """The values; or each once, and the place of each row's in one letter or two."""
-    each = list(dict.fromkeys(values))
-    if len(each) > MOST_TEXTS:
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) > MOST_TEXTS:
         return values
-    place = {value: number for number, value in enumerate(each)}
+    place = {value: number for number, value in enumerate(distinct)}
     pairs = [divmod(place[value], len(LETTERS)) for value in values]
-    is_wide = len(each) > len(LETTERS)
+    is_wide = len(distinct) > len(LETTERS)
     at = "".join(LETTERS[high] * is_wide + LETTERS[low] for high, low in pairs)
-    if unit != "text" and len(at) + len(str(each)) >= len(str(tuple(values))):
+    if unit != "text" and len(at) + len(str(distinct)) >= len(str(tuple(values))):
         return values
-    return {"texts": each, "at": at}
+    return {"texts": distinct, "at": at}

@@ -11,11 +11,13 @@ from itertools import pairwise
 
 from ioplan.results.report.charts.axis import (
     LONG_S,
+    NINES,
     axis_title,
     is_even,
     numbers,
     time_ticks,
 )
+from ioplan.results.report.charts.request import CPU_UNIT
 from ioplan.results.report.documents import ChartSpec, Column, Scale
 from ioplan.results.report.html.layers import (
     LANE_HEIGHT,
@@ -37,8 +39,6 @@ RATIOS = {
     "B/s per W": "throughput per watt",
 }
 """Titles for these units; the chart's title says what they are of."""
-OF_A_WHOLE = "% of one CPU"
-NINES = (0, 0.30103, *range(1, 8))
 HEIGHT, PANEL_HEIGHT = 320, 220
 ROW_HEIGHT, LOW_ROW_HEIGHT = 34, 14
 MANY_ROWS = 40
@@ -60,7 +60,7 @@ def spec(picture: ChartSpec, marks: list[Spec] | None = None) -> Spec | None:
         choices["color"] = _ramp(picture.frame.column("y"), ("linear", "log"))
     if picture.kind == "latencies":
         choices["color"] = _ramp(picture.frame.column("count"), ("log", "linear"))
-    shared = {name: next(iter(each.values())) for name, each in choices.items()}
+    shared = {name: next(iter(ways.values())) for name, ways in choices.items()}
     drawn = marks or [*layers(picture), *ends(picture)]
     view: Spec = {
         "height": _height(picture),
@@ -120,7 +120,7 @@ def _both(
 
 def _title(column: Column) -> str:
     """`throughput`: ticks carry their unit, but for what it is a share of."""
-    if column.unit == OF_A_WHOLE:
+    if column.unit == CPU_UNIT:
         return f"{column.title} ({column.unit})"
     return RATIOS.get(column.unit, column.title)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,9 @@ def modes(picture: ChartSpec) -> dict[str, dict[str, Any]]:
         pick = channels.pick or channels.panel
         own = replace(channels, panel=channels.color, pick=pick)
         apart = replace(picture, channels=own)
-        if made := spec(apart, median_layers(apart)):
-            made["spec"]["height"] = PANEL_HEIGHT
-        ways["apart"] = _mode(apart, made)
+        if panels := spec(apart, median_layers(apart)):
+            panels["spec"]["height"] = PANEL_HEIGHT
+        ways["apart"] = _mode(apart, panels)
     is_of_sessions = picture.frame.column(channels.color).title == axis_title("session")
     if is_of_sessions and picture.marks.can_spread:
         plain = replace(picture, channels=replace(channels, color=""))
@@ -42,8 +43,8 @@ def modes(picture: ChartSpec) -> dict[str, dict[str, Any]]:
     return ways
 
 
-def _mode(picture: ChartSpec, made: Spec | None) -> dict[str, Any]:
-    return {"spec": made, "channels": asdict(picture.channels)}
+def _mode(picture: ChartSpec, drawn: Spec | None) -> dict[str, Any]:
+    return {"spec": drawn, "channels": asdict(picture.channels)}
 
 
 def has_many_series(picture: ChartSpec) -> bool:
@@ -66,8 +67,8 @@ Groups = dict[tuple[Value, ...], list[tuple[str, float]]]
 def spread_frame(picture: ChartSpec) -> Frame:
     """At each place the median of all series, and the band that most of them are in."""
     rows = [
-        (*place, *np.quantile([y for _, y in some], (0.5, *BAND)).tolist())
-        for place, some in _groups(picture).items()
+        (*place, *np.quantile([y for _, y in values], (0.5, *BAND)).tolist())
+        for place, values in _groups(picture).items()
     ]
     if picture.x_scale != "names":
         rows.sort(key=lambda row: float(row[0]))
@@ -81,13 +82,13 @@ def far_off(picture: ChartSpec) -> list[str]:
     """The series that lie beyond the fences at half of their points, the farthest
     first."""
     offs: dict[str, list[float]] = defaultdict(list)
-    for some in _groups(picture).values():
-        low, high = np.quantile([y for _, y in some], (0.25, 0.75)).tolist()
+    for values in _groups(picture).values():
+        low, high = np.quantile([y for _, y in values], (0.25, 0.75)).tolist()
         reach = FENCE * (high - low)
-        for name, y in some:
+        for name, y in values:
             off = max(low - reach - y, y - high - reach, 0.0)
             offs[name].append(off / ((high - low) or 1))
-    shares = {name: sum(o > 0 for o in each) / len(each) for name, each in offs.items()}
+    shares = {name: fmean(off > 0 for off in offs[name]) for name in offs}
     named = [name for name, share in shares.items() if share >= 0.5]
     named.sort(key=lambda name: (-shares[name], -sum(offs[name])))
     return named[:MOST_NAMED]
@@ -100,7 +101,6 @@ def _shared(picture: ChartSpec) -> list[str]:
 
 
 def _groups(picture: ChartSpec) -> Groups:
-    """The series and values at each place."""
     place, shared = _places(picture), _shared(picture)
     groups: Groups = defaultdict(list)
     for row in picture.frame.records():

@@ -27,7 +27,7 @@ def windows(picture: ChartSpec) -> list[Window]:
     if picture.kind != "convergence" or picture.overlay is None:
         return []
     limits = list(picture.overlay.records())[:MOST_CARDS]
-    return [_window(picture, one) for one in limits]
+    return [_window(picture, limit) for limit in limits]
 
 
 def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:

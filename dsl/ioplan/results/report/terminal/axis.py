@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ioplan.core.text import printable
 from ioplan.core.units import tick_text
-from ioplan.results.report.charts.axis import LONG_S, time_ticks
+from ioplan.results.report.charts.axis import LONG_S, NINES, time_ticks
 from ioplan.results.report.documents import Column, Scale
 
 MOST_VALUES = 16
@@ -21,7 +21,6 @@ ABOUT = 5
 MOST_LOG = 12
 WIDE = 100.0
 """A logarithmic axis over a larger ratio has powers of ten only."""
-NINES = (0.0, 0.30103, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
 
 Tick = tuple[float, str]
 
@@ -35,7 +34,6 @@ class Axis(Struct, frozen=True):
     column: Column
 
     def at(self, value: float) -> float:
-        """The place of a value."""
         return log10(value) if self.is_log else value
 
     def has(self, value: float) -> bool:
@@ -100,7 +98,6 @@ def _round_log(low: float, high: float) -> list[float]:
 
 
 def y_ticks(axis: Axis) -> list[Tick]:
-    """Round figures: 0, 10k, 20k."""
     return [(axis.at(value), axis.text(value)) for value in axis.round_values]
 
 
@@ -113,9 +110,9 @@ def x_ticks(axis: Axis, values: Sequence[float], room: int) -> list[Tick]:
         chosen = sorted(set(values))
     ticks = [(axis.at(v), axis.text(v)) for v in chosen if axis.low <= v <= axis.high]
     per_column = (axis.at(axis.high) - axis.at(axis.low)) / room
-    apart = ticks[-1:]
+    spaced = ticks[-1:]
     for place, text in ticks[-2::-1]:
-        distance = (apart[-1][0] - place) / per_column
-        if distance > (len(text) + len(apart[-1][1])) / 2 + 1:
-            apart.append((place, text))
-    return apart[::-1]
+        distance = (spaced[-1][0] - place) / per_column
+        if distance > (len(text) + len(spaced[-1][1])) / 2 + 1:
+            spaced.append((place, text))
+    return spaced[::-1]

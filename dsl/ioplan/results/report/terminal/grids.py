@@ -90,7 +90,6 @@ class Grid(Struct, frozen=True):
     cells: Sequence[Sequence[Text]]
 
     def table(self, start: int, end: int) -> Table:
-        """Some of its columns as a table."""
         table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
         corner = "\n".join(f"{printable(title)} " for title in self.corner)
         table.add_column(Text(corner), justify="right", no_wrap=True)
@@ -185,7 +184,6 @@ def strips(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator[
 
 
 def _ends(left: int, width: int, first: str, last: str) -> Text:
-    """What an axis begins and ends with."""
     room = max(1, width - len(first) - len(last))
     return Text(" " * left + first + " " * room + last, no_wrap=True)
 

@@ -72,8 +72,8 @@ class Canvas(Struct, frozen=True):
     ) -> None:
         """A line, or its points alone; what has no place on an axis is left out."""
         x, y = self.x, self.y
-        known = [(a, b) for a, b in points if b is not None and x.has(a) and y.has(b)]
-        places = [x.at(a) for a, _ in known], [y.at(b) for _, b in known]
+        placed = [(a, b) for a, b in points if b is not None and x.has(a) and y.has(b)]
+        places = [x.at(a) for a, _ in placed], [y.at(b) for _, b in placed]
         draw = plotext.plot if is_line else plotext.scatter
         draw(*places, marker=marker, color=color)
 
@@ -150,14 +150,14 @@ def _plot(
 ) -> list[Text]:
     """One plot, its phases above and its legend below, where these hide nothing."""
     _draw_overlays(chart, part, canvas)
-    for one in styled:
-        _draw(chart, one, canvas)
+    for item in styled:
+        _draw(chart, item, canvas)
     if chart.kind == "hockey" and len(part.rows) <= MOST_LABELS:
         for row in part.rows:
             if row["label"]:
                 text = printable(f" {row['label']} ")
                 canvas.label(text, float(row["x"] or 0), float(row["y"] or 0))
-    points = [point for one in styled for point in one.curve.points]
+    points = [point for item in styled for point in item.curve.points]
     for x, y in points:
         if y is None:  # on the axis, where no value is read
             canvas.draw([(x, canvas.y.low)], FAILED, is_line=False)
@@ -201,7 +201,7 @@ def _draw_overlays(chart: ChartSpec, part: Part, canvas: Canvas) -> None:
 
 def _legend(chart: ChartSpec, styled: Sequence[Styled], width: int) -> list[Text]:
     """The sign of each curve with its name, in lines."""
-    entries = [one.sign + f" {one.curve.name}" for one in styled if one.sign]
+    entries = [item.sign + f" {item.curve.name}" for item in styled if item.sign]
     if chart.kind == "convergence" and chart.overlay:
         entries += [Text(f"{sign} {name}") for sign, name in LINE_NAMES.items()]
     lines: list[Text] = []
