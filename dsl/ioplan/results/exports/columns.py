@@ -6,15 +6,11 @@ Each column has a type, so that an empty export has the columns of a full one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import chain
 
 from msgspec import Struct
 
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
-from ioplan.language.plan import CheckedPlan
-from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
 from ioplan.records.current import current_records
 from ioplan.records.drive import Drive
@@ -24,6 +20,7 @@ from ioplan.records.record import (
     Interval,
     Latency,
     PhaseResult,
+    RunDetail,
     RunRecord,
 )
 from ioplan.records.scopes import results_of
@@ -31,10 +28,8 @@ from ioplan.records.session import Session
 from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
 from ioplan.results.exports.tabular import Columns, Row
-from ioplan.results.measure.interval_counts import IntervalCounts, Slice
+from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.measure.metrics import NO_DETAIL, Sample, Stretch, figure
-from ioplan.results.store.runs import Fields
-from ioplan.results.store.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS
 
 DRIVE = ("serial", "model", "firmware")
@@ -114,114 +109,82 @@ WEAR: Columns = {
     "dwpd": float,
 }
 """Columns of the drive's log, in the row of the total only."""
-
-
-GAP: Columns = {"gap_ns": int}
-"""The longest of all streams, in the row of the total only."""
 EVENT_COST_METRICS = {
     "recovery_ns": Metric(name="recovery"),
     "lost_work_ios": Metric(name="lost_work"),
 }
 """In the row of the total of a run with events; the recovery is of p99 to 120 %."""
+TOTAL: Columns = {
+    **TELEMETRY,
+    **WEAR,
+    "gap_ns": int,  # the longest of all streams
+    **dict.fromkeys(EVENT_COST_METRICS, float),
+}
+PERCENTILE_COLUMNS: Columns = {
+    f"p{percent:g}_{part}": kind
+    for percent in PERCENTILES
+    for part, kind in (("ns", float), ("supported", bool))
+}
+LATENCIES: Columns = {n: k for n, k in PERCENTILE_COLUMNS.items() if k is float}
+COLUMNS: dict[str, Columns] = {
+    "runs": FIGURES | PERCENTILE_COLUMNS | TOTAL,
+    "phases": {"phase": str, "phase_s": float} | FIGURES | PERCENTILE_COLUMNS,
+    "series": POINT | TELEMETRY | TRACE,
+    "streams": {"t_s": float, "length_s": float} | FIGURES | LATENCIES,
+}
+"""Of each kind of rows, those behind the place of the run and its session."""
 
 
-def run_columns(axes: Iterable[str]) -> Columns:
-    """The columns of `run_rows`."""
-    columns = _place_columns(axes) | FIGURES | _percentile_columns()
-    return columns | TELEMETRY | WEAR | GAP | dict.fromkeys(EVENT_COST_METRICS, float)
-
-
-def _percentile_columns() -> Columns:
-    columns: Columns = {}
-    for percent in PERCENTILES:
-        columns[f"p{percent:g}_ns"] = float
-        columns[f"p{percent:g}_supported"] = bool
-    return columns
-
-
-def series_columns(axes: Iterable[str]) -> Columns:
-    """The columns of `series_rows`."""
-    return _place_columns(axes) | POINT | TELEMETRY | TRACE
-
-
-def stream_columns(axes: Iterable[str]) -> Columns:
-    """The columns of `stream_rows`."""
-    percentiles = {f"p{percent:g}_ns": float for percent in PERCENTILES}
-    times = {"t_s": float, "length_s": float}
-    return _place_columns(axes) | times | FIGURES | percentiles
-
-
-def phase_columns(axes: Iterable[str]) -> Columns:
-    """The columns of `phase_rows`."""
-    times: Columns = {"phase": str, "phase_s": float}
-    return _place_columns(axes) | times | FIGURES | _percentile_columns()
-
-
-def _place_columns(axes: Iterable[str]) -> Columns:
-    return PLACE | SESSION | {f"cell.{axis}": str for axis in axes}
-
-
-def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
+def run_rows(record: RunRecord, costs: Row) -> Iterator[Row]:
     """A row for the total, and one for each direction that did something.
 
     Of several streams, there is one for each direction of each of them as well.
     """
-    place = _place(record, counted)
-    total, *parts = _result_rows(place, record)
-    yield total | _readings(record.telemetry) | _wear(record) | _gap(record)
+    total, *parts = _result_rows(record)
+    readings = _readings(record.telemetry)
+    yield total | readings | _wear(record) | _gap(record) | costs
     yield from parts
 
 
-def _result_rows(place: Row, of: RunRecord | PhaseResult) -> Iterator[Row]:
-    """The total, each direction, and of several streams each direction of each."""
-    yield place | _figures("total", of.total)
+def _result_rows(of: RunRecord | PhaseResult) -> Iterator[Row]:
+    yield _figures("total", of.total)
     for direction in COUNTED:
         if direction in of.directions:
-            yield place | _figures(direction, of.directions[direction])
+            yield _figures(direction, of.directions[direction])
     if len(of.streams) > 1:
         for scope, result in results_of(of).items():
-            yield place | {"stream": scope.stream} | _figures(scope.direction, result)
+            yield {"stream": scope.stream} | _figures(scope.direction, result)
 
 
-def phase_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
+def phase_rows(record: RunRecord) -> Iterator[Row]:
     """Of each phase a row for the total, each direction, and each of each stream."""
-    place = _place(record, counted)
     for name, phase in record.phases.items():
         times = {"phase": name, "phase_s": phase.run_s}
-        yield from _result_rows(place | times, phase)
+        yield from (times | row for row in _result_rows(phase))
 
 
-def series_rows(
-    record: RunRecord,
-    counted: Counted,
-    series: Iterable[Interval],
-    telemetry: Iterable[TelemetryPoint] = (),
-) -> Iterator[Row]:
+def series_rows(detail: RunDetail) -> Iterator[Row]:
     """A row for each interval, with the telemetry of the same time."""
-    place, beside = _place(record, counted), {point.t_s: point for point in telemetry}
-    for point in series:
-        yield place | _point(point) | _readings(beside.get(point.t_s))
+    telemetry = {point.t_s: point for point in detail.telemetry}
+    for point in detail.series:
+        yield _point(point) | _readings(telemetry.get(point.t_s))
 
 
-def stream_rows(
-    record: RunRecord, counted: Counted, intervals: Iterable[Slice]
-) -> Iterator[Row]:
+def stream_rows(intervals: Iterable[Slice]) -> Iterator[Row]:
     """A row for each direction of each stream in each interval.
 
     Percentiles stand there however few I/Os lie beyond them: `ios` says how many.
     """
-    place = _place(record, counted)
-    for one in intervals:
-        length_ns = one.end_ns - one.begin_ns
-        times = {"t_s": one.end_ns / SECOND_NS, "length_s": length_ns / SECOND_NS}
-        for stream in Stretch([one]).streams:
+    for interval in intervals:
+        length_ns = interval.end_ns - interval.begin_ns
+        times = {"t_s": interval.end_ns / SECOND_NS, "length_s": length_ns / SECOND_NS}
+        for stream in Stretch([interval]).streams:
             for direction, result in stream.directions.items():
-                row = {"stream": stream.name} | _figures(direction, result)
-                kept = {k: v for k, v in row.items() if not k.endswith("_supported")}
-                yield place | times | kept
+                row = times | {"stream": stream.name} | _figures(direction, result)
+                yield {k: v for k, v in row.items() if not k.endswith("_supported")}
 
 
-def _place(record: RunRecord, counted: Counted) -> Row:
+def place_row(record: RunRecord, counted: Counted) -> Row:
     """Which run it is: the part that all of its rows share."""
     asked = record.asked
     names = ("session", "seq", "run_id", "status", "cause", "started_at", "run_s")
@@ -257,8 +220,8 @@ def _figures(scope: str, result: DirectionResult) -> Row:
 
 
 def _gap(record: RunRecord) -> Row:
-    known = [one.gap_ns for one in record.streams if one.gap_ns is not None]
-    return {"gap_ns": max(known)} if known else {}
+    gaps = [stream.gap_ns for stream in record.streams if stream.gap_ns is not None]
+    return {"gap_ns": max(gaps)} if gaps else {}
 
 
 def _latency(latency: Latency) -> Row:
@@ -343,111 +306,3 @@ def session_words(session: Session) -> Row:
         "note": session.note,
     }
     return {name: text for name, text in row.items() if text}
-
-
-class Source(Struct, frozen=True, dict=True):
-    """A session, as records and as flat rows: of runs, or of their `phases`, or of
-    their intervals, or of the `streams` in these.
-
-    With its plan, there is a row for each cell that was not measured as well, and a
-    column for each recovery that it asks for.
-    """
-
-    store: Store
-    session: Session
-    series: bool = False
-    detail: bool = False
-    plan: CheckedPlan | None = None
-    streams: bool = False
-    phases: bool = False
-
-    def records(self) -> Iterator[RunRecord]:
-        """The runs in order."""
-        return self.store.records(self.session.id)
-
-    @cached_property
-    def places(self) -> list[RunRecord]:
-        """Where in the plan each run is: what is kept in memory of all of them."""
-        return list(self.store.records(self.session.id, fields=Fields.PLACE))
-
-    def columns(self) -> Columns:
-        """The columns of the rows."""
-        found = chain(
-            (record.asked.cell for record in self.places),
-            (run.cell_text for run in self.missing),
-        )
-        axes = dict.fromkeys(axis for cell in found for axis in cell)
-        if self.phases:
-            return phase_columns(axes)
-        if self.streams:
-            return stream_columns(axes)
-        if self.series:
-            return series_columns(axes)
-        return run_columns(axes) | dict.fromkeys(self.recoveries, float)
-
-    @cached_property
-    def recoveries(self) -> dict[str, Metric]:
-        """The recoveries that its plan asks for, by their columns."""
-        tests = self.plan.tests if self.plan else ()
-        asked = (metric.recovery for test in tests for metric in test.metrics)
-        found = [Metric(name="recovery", recovery=one) for one in asked if one]
-        return {_recovery_column(metric): metric for metric in found}
-
-    @cached_property
-    def counted(self) -> Counted:
-        """Which runs the figures of reports are of."""
-        return counted_of(self.places)
-
-    @cached_property
-    def missing(self) -> list[Run]:
-        """The cells that were not measured, where all of the plan has not run."""
-        if self.plan is None or self.session.status == "ok":
-            return []
-        return not_measured(places_of(self.plan), self.places)
-
-    def rows(self) -> Iterator[Row]:
-        """The rows; a column that a row has no value for is not in it."""
-        words = session_words(self.session)
-        missing = [] if self.series or self.phases else self.missing
-        for row in chain(self._measured(), map(self._empty, missing)):
-            yield words | row
-
-    def _empty(self, run: Run) -> Row:
-        """The row of a cell that was not measured."""
-        return missing_place(run) | {
-            "session": self.session.id,
-            "kind": "run",
-            "status": NOT_MEASURED,
-            "backend": self.session.backend,
-            "scope": "total",
-        }
-
-    def _measured(self) -> Iterator[Row]:
-        for record in self.records():
-            if self.phases:
-                yield from phase_rows(record, self.counted)
-            elif self.streams:
-                packed = self.store.intervals(record.session, record.seq)
-                yield from stream_rows(record, self.counted, IntervalCounts(packed))
-            elif self.series:
-                detail = self.store.detail(record.session, record.seq)
-                series, telemetry = detail.series, detail.telemetry
-                yield from series_rows(record, self.counted, series, telemetry)
-            else:
-                total, *others = run_rows(record, self.counted)
-                yield total | self._event_costs(record)
-                yield from others
-
-    def _event_costs(self, record: RunRecord) -> Row:
-        """What is not known, such as of a run that did not recover, has no value."""
-        if not record.events:
-            return {}
-        sample = Sample(record, self.store.detail(record.session, record.seq))
-        asked = EVENT_COST_METRICS | self.recoveries
-        found = ((name, figure(asked[name], [sample]).value) for name in asked)
-        return {name: value for name, value in found if value is not None}
-
-
-def _recovery_column(metric: Metric) -> str:
-    """`recovery_of_iops_to_80_for_10s_ns`."""
-    return f"{metric} ns".replace("%", "").replace(" ", "_")

@@ -9,13 +9,45 @@ each interval. All is written as it is read: a session may be large.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import chain
 from typing import BinaryIO
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
+from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
-from ioplan.results.exports.columns import Source, missing_place
-from ioplan.results.exports.tabular import ExportError, JsonMember, json_text, write
+from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.results.exports.columns import (
+    COLUMNS,
+    EVENT_COST_METRICS,
+    PLACE,
+    SESSION,
+    Counted,
+    counted_of,
+    missing_place,
+    phase_rows,
+    place_row,
+    run_rows,
+    series_rows,
+    session_words,
+    stream_rows,
+)
+from ioplan.results.exports.tabular import (
+    Columns,
+    ExportError,
+    JsonMember,
+    Row,
+    json_text,
+    write,
+)
+from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store, session_now
 
 
@@ -53,8 +85,109 @@ def export(
     write(source, format, out)
 
 
-class Records(Source, frozen=True, dict=True):
-    """A session whose JSON has whole records."""
+class Records(Struct, frozen=True, dict=True):
+    """A session, as records and as flat rows: of runs, or of their `phases`, or of
+    their intervals, or of the `streams` in these.
+
+    With its plan, there is a row for each cell that was not measured as well, and a
+    column for each recovery that it asks for.
+    """
+
+    store: Store
+    session: Session
+    series: bool = False
+    detail: bool = False
+    plan: CheckedPlan | None = None
+    streams: bool = False
+    phases: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What a row is of."""
+        if self.phases:
+            return "phases"
+        if self.streams:
+            return "streams"
+        return "series" if self.series else "runs"
+
+    def records(self) -> Iterator[RunRecord]:
+        """The runs in order."""
+        return self.store.records(self.session.id)
+
+    @cached_property
+    def places(self) -> list[RunRecord]:
+        """Where in the plan each run is: what is kept in memory of all of them."""
+        return list(self.store.records(self.session.id, fields=Fields.PLACE))
+
+    @cached_property
+    def counted(self) -> Counted:
+        """Which runs the figures of reports are of."""
+        return counted_of(self.places)
+
+    @cached_property
+    def missing(self) -> list[Run]:
+        """The cells that were not measured, where all of the plan has not run."""
+        if self.plan is None or self.session.status == "ok":
+            return []
+        return not_measured(places_of(self.plan), self.places)
+
+    @cached_property
+    def recoveries(self) -> dict[str, Metric]:
+        """The recoveries that its plan asks for, by their columns, such as
+        `recovery_of_iops_to_80_for_10s_ns`."""
+        tests = self.plan.tests if self.plan else ()
+        wanted = (metric.recovery for test in tests for metric in test.metrics)
+        metrics = [Metric(name="recovery", recovery=one) for one in wanted if one]
+        return {f"{m} ns".replace("%", "").replace(" ", "_"): m for m in metrics}
+
+    def columns(self) -> Columns:
+        """The columns of the rows."""
+        cells = chain(
+            (record.asked.cell for record in self.places),
+            (run.cell_text for run in self.missing),
+        )
+        axes = dict.fromkeys((f"cell.{axis}" for cell in cells for axis in cell), str)
+        recoveries = self.recoveries if self.kind == "runs" else ()
+        own = COLUMNS[self.kind] | dict.fromkeys(recoveries, float)
+        return PLACE | SESSION | axes | own
+
+    def rows(self) -> Iterator[Row]:
+        """The rows; a column that a row has no value for is not in it."""
+        words = session_words(self.session)
+        for record in self.records():
+            place = words | place_row(record, self.counted)
+            yield from (place | row for row in self._rows(record))
+        for run in self.missing if self.kind == "runs" else ():
+            yield words | missing_place(run) | self._empty()
+
+    def _rows(self, record: RunRecord) -> Iterator[Row]:
+        key = record.session, record.seq
+        if self.kind == "phases":
+            return phase_rows(record)
+        if self.kind == "streams":
+            return stream_rows(IntervalCounts(self.store.intervals(*key)))
+        if self.kind == "series":
+            return series_rows(self.store.detail(*key))
+        return run_rows(record, self._event_costs(record))
+
+    def _event_costs(self, record: RunRecord) -> Row:
+        """What is not known, such as of a run that did not recover, has no value."""
+        if not record.events:
+            return {}
+        sample = Sample(record, self.store.detail(record.session, record.seq))
+        metrics = EVENT_COST_METRICS | self.recoveries
+        values = {name: figure(m, [sample]).value for name, m in metrics.items()}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _empty(self) -> Row:
+        """Of the row of a cell that was not measured."""
+        return {
+            "session": self.session.id,
+            "kind": "run",
+            "status": NOT_MEASURED,
+            "backend": self.session.backend,
+            "scope": "total",
+        }
 
     def json_lines(self) -> Iterable[str]:
         """A line for each record, or for each interval."""
