@@ -135,7 +135,7 @@ class _Rule(Struct, frozen=True):
         if self.waf is not None and is_random:
             taken = self.account.drive.turns if self.own is None else self.own
             if self.waf <= COLLECTS and taken < ENOUGH * (1 if self.own else 2):
-                return f"a write amplification of {digits(self.waf)} so far"
+                return f"hardly any garbage collected yet: WAF {digits(self.waf)}"
         elif self.own is not None and self.own < MOST_CACHE:
             return f"only {_times(self.own)} written since the last pause"
         return ""
