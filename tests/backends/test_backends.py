@@ -15,13 +15,14 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from plans import checked
-from sim_drive import DRIVES
+from sim_drive import DRIVES, WRITES, Bench
 from started import Started, is_running, started
 
 from golden import Golden
 from ioplan.backends import TargetFacts
 from ioplan.planner import all_jobs, unfold
 from ioplan.results.store import Store
+from ioplan_sim import DriveSpec
 
 DEMO = paths.ROOT / "examples/demo.ioplan"
 BACKENDS = ("io_uring", "fio", "sim")
@@ -213,24 +214,28 @@ GIB = 1 << 30
 FACTS = TargetFacts(path="t", kind="file", capacity_bytes=GIB, block_bytes=512)
 
 
+def amplification(stream: Any, **limit: Any) -> float:
+    """Of the second run, as the first one fills the drive."""
+    bench = Bench(DriveSpec(), GIB)
+    bench.run(stream, **limit)
+    return float(bench.run(stream, **limit)[0].facts["write_amplification"])
+
+
+@pytest.mark.long
+def test_bytes_and_passes_wear_a_drive_alike():
+    permuted, pair = WRITES.model_copy(update={"permuted": True}), [{"passes": 2}]
+    pair.append({"limit_bytes": 2 * GIB})
+    anew = [amplification(WRITES, **limit) for limit in pair]
+    once = [amplification(permuted, **limit) for limit in pair]
+    assert anew[0] == pytest.approx(anew[1], rel=0.05)
+    assert once[0] == pytest.approx(once[1], rel=0.05)
+    assert anew[0] > 1.2 * once[0]
+
+
 def jobs(text: str) -> list[bool]:
     """Whether each job of a plan permutes."""
     steps = unfold(checked(text))
     return [job.streams[0].permuted for _, job in all_jobs(steps, FACTS, False)]
-
-
-@pytest.mark.parametrize(
-    ("run", "permuted"),
-    [
-        ("run random 4KiB 0/100, 2 passes", False),
-        ("run random 4KiB 0/100 for 2GiB", False),
-        ("run random 4KiB 0/100, permuted, 2 passes", True),
-        ("run random 4KiB 0/100, permuted for 2GiB", True),
-        ("run random 4KiB 100/0, permuted for 10s", True),
-    ],
-)
-def test_a_run_permutes_where_it_says_so(run, permuted):
-    assert jobs(f'test "T" {{ {run} }}') == [permuted]
 
 
 @pytest.mark.parametrize(

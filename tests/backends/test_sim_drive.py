@@ -94,16 +94,6 @@ def test_latency_is_flat_to_a_depth_of_32_and_rises_at_128():
     assert at[128] > 2.5 * at[1]
 
 
-def test_a_drive_that_writes_in_place_saturates_at_4_and_has_no_cliff():
-    bench = prepared("crosspoint")
-    at = {qd: bench.iops(stream(qd=qd)) for qd in (1, 4, 64)}
-    assert at[4] > 0.9 * at[64] and at[4] > 3.5 * at[1]
-    first = bench.iops(WRITES)
-    result, _ = bench.run(WRITES, run_ns=3600 * SECOND_NS, interval_ns=60 * SECOND_NS)
-    assert result.facts["write_amplification"] == 1
-    assert bench.iops(WRITES) == pytest.approx(first, rel=0.02)
-
-
 def test_a_mix_is_slower_than_reads_and_than_writes():
     bench = prepared("client", passes=0.15)
     region = {"region": Region(end_percent=15), "qd": 32}

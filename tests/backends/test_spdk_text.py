@@ -84,21 +84,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
-KEYS = st.sampled_from(
-    [
-        "results",
-        "iops",
-        "runtime",
-        "io_failed",
-        "bdevs",
-        "name",
-        "tick_rate",
-        "histogram",
-    ]
-)
+KEYS = ["results", "iops", "runtime", "io_failed"]
+KEYS += ["bdevs", "name", "tick_rate", "histogram"]
 
 
-@given(JSON | st.dictionaries(KEYS, JSON))
+@given(JSON | st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_no_reply_breaks_the_readers(reply):
     take(lambda: checked_outcome(reply, ASKED, ended=False))
     take(lambda: counters(reply, "x", "read"))

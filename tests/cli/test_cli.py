@@ -154,16 +154,6 @@ def test_check_finds_all_errors(tmp_path):
     assert ioplan("check", path, "--format", "xml").code == 2
 
 
-def test_fmt_rewrites_once(tmp_path):
-    path = plan_file(tmp_path, READS)
-    assert ioplan("fmt", path, "--check").code == 1
-    assert path.read_text() == READS
-    assert ioplan("fmt", path).code == 0
-    formatted = path.read_text()
-    assert ioplan("fmt", path, "--check").code == 0
-    assert ioplan("fmt", path).out == "" and path.read_text() == formatted
-
-
 def test_fmt_leaves_a_broken_plan_alone(tmp_path):
     path = plan_file(tmp_path, "test {")
     assert ioplan("fmt", path).code == 2

@@ -284,20 +284,6 @@ def test_it_is_a_call(document, line):
     assert isinstance(parse(words_of(line), IOPLAN).entry, Command)
 
 
-NEWCOMERS = ("README.md", "docs/getting-started.md", "docs/paths.md")
-
-
-@pytest.mark.parametrize("name", NEWCOMERS)
-def test_a_newcomer_has_each_plan_and_makes_each_file_once(name):
-    """A plan is there or was made before, and a file has one size in all of them."""
-    made = set()
-    for line in commands(ROOT / name):
-        words = words_of(line)
-        plans = {word for word in words if re.fullmatch(r"[\w/-]+\.ioplan", word)}
-        made |= plans if words[0] == "new" else set()
-        assert not [one for one in plans - made if not (ROOT / one).exists()], line
-
-
 BY_NAME = re.compile(
     r"pip install (?!.*--no-index)[^;|&,]*?['\" ]ioplan(\[[\w,]+\])?(?=['\"`\s]|==|$)(?! @)"
 )
@@ -322,15 +308,6 @@ def test_nothing_installs_a_package_of_our_name_from_an_index():
         if BY_NAME.search(line) and "Once it is published" not in line
     ]
     assert [x for x in found if INSTALLED_HERE not in x] == []
-
-
-def test_no_file_is_made_anew_with_another_size():
-    sizes: dict[str, set[str]] = {}
-    for words in (words_of(x) for one in NEWCOMERS for x in commands(ROOT / one)):
-        if "--create" in words and "--target" in words:
-            target, size = (words[words.index(x) + 1] for x in ("--target", "--create"))
-            sizes.setdefault(target, set()).add(size)
-    assert len(sizes) > 2 and all(len(found) == 1 for found in sizes.values()), sizes
 
 
 PLAN = """

@@ -245,16 +245,6 @@ def test_an_option_works_in_run_and_in_resume(tmp_path, store_path):
     assert "own" in check_done(store_path, runs=2).resolved.drive_file
 
 
-@pytest.mark.slow
-def test_an_option_works_in_a_drive_job(tmp_path, store_path):
-    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
-    lab.write_text(LAB)
-    words = (*WORDS, "--option", drive(tmp_path))
-    succeed("run", plan, "--lab", lab, "--target", "both", *words)
-    found = check_done(store_path)
-    assert found.job and "own" in found.resolved.drive_file
-
-
 @pytest.mark.parametrize("word", ["soon", "1ms", "2h", "4KiB"])
 def test_an_interval_is_a_time(tmp_path, word):
     refuse("--interval", "run", plan_file(tmp_path, PLAN), "--interval", word)

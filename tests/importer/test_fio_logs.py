@@ -1,14 +1,12 @@
 """Results that fio itself wrote: logs as series, all versions, and those that contradict themselves."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import ioplan
 from fio_documents import NOTHING, direction, document, job
-from fio_jobs import NEEDS_FIO
 
 from golden import Golden
 from ioplan.language import Source
@@ -131,42 +129,6 @@ def test_logs_that_say_too_little():
     with pytest.raises(ImportFault, match="too little") as caught:
         series(("iops.1", "1000, 5, 0, 0\n"), ios={"read": 5})
     assert "write_bw_log" in caught.value.diagnostic.render()
-
-
-def of_fio(folder: Path) -> ImportedSession:
-    """A result and all its logs, each in a read of its own."""
-    (folder / "j.fio").write_text(Golden("fio_results")["logs.fio"].input)
-    words = ["fio", "--output-format=json+", "--output=r.json", "j.fio"]
-    subprocess.run(words, cwd=folder, check=True)
-    logs = [Source(str(p), p.read_text()) for p in sorted(folder.glob("*.log"))]
-    source = Source("r.json", (folder / "r.json").read_text())
-    findings = Findings()
-    made = import_results(source, None, None, None, findings, [*map(log_of, logs)])
-    assert not [one for one in findings.found if "the logs have" in one.message]
-    return made
-
-
-@pytest.mark.long
-@NEEDS_FIO
-def test_real_logs_add_up_to_the_document(tmp_path):
-    every, means, histograms = of_fio(tmp_path).records
-    record, detail = every
-    for way, part in record.directions.items():
-        assert sum(one.ios.get(way, 0) for one in detail.series) == part.ios
-        assert sum(one.bytes.get(way, 0) for one in detail.series) == part.bytes
-    assert record.total.latency
-    total_ns = sum((one.mean_ns or 0) * sum(one.ios.values()) for one in detail.series)
-    mean_ns = total_ns / record.total.ios
-    assert mean_ns == pytest.approx(record.total.latency.mean_ns, rel=1e-3)
-    worst = max(one.max_ns for one in detail.series)
-    assert worst == record.total.latency.max_ns
-    for record, detail in (means, histograms):
-        covered = sum(one.length_s for one in detail.series)
-        logged = sum(one.ios["read"] for one in detail.series)
-        assert covered >= 0.99 and logged / covered == pytest.approx(
-            record.total.ios / record.run_s, rel=0.1
-        )
-    assert all(one.p99_ns for one in histograms[1].series)
 
 
 # results that fio itself wrote, from 3.1 to 3.42: golden cases VERSION[.plus]

@@ -11,6 +11,7 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from imported import imported, streams_of, told
+from test_said import SIZES
 
 from golden import Golden
 from ioplan.results.store import Store
@@ -22,6 +23,19 @@ def _fio(words: list[str], folder: Path) -> str:
         ["fio", *words], cwd=folder, capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+@NEEDS_FIO
+@pytest.mark.long
+def test_real_fio_reads_sizes_as_we_do(tmp_path):
+    sections = [f"[j{i}]\nsize={text}\n" for i, text in enumerate(SIZES)]
+    head = "[global]\nioengine=null\nfilename=x\nfilesize=1t\nbs=1\n"
+    job = tmp_path / "sizes.fio"
+    job.write_text(head + "".join(sections))
+    found = _fio(["--output-format=json", job.name], tmp_path)
+    report = json.loads(found[found.index("{") :])
+    moved = [one["read"]["io_bytes"] for one in report["jobs"]]
+    assert moved == list(SIZES.values())
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The canonical look: goldens, and what holds for every plan."""
 
-import re
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -70,19 +68,6 @@ def test_width(values):
     written = format_text(f'test "T" {{ vary qd in {listed} }}')
     assert max(map(len, written.splitlines())) <= WIDTH
     assert shape(written) == shape(f'test "T" {{ vary qd in {listed} }}')
-
-
-@given(st.data())
-@pytest.mark.long
-def test_blanks_mean_nothing(data):
-    """The same words with other blanks and line ends come out the same."""
-    text = data.draw(st.sampled_from([*GOOD.values()]))
-    bare = "".join(
-        part for part in re.split(r'("[^"\n]*"|#[^\n]*\n)', text) if part[:1] != "#"
-    )
-    blanks = st.sampled_from([" ", "  ", "\t", " \t "])
-    spread = re.sub(r"(?<!\S)[ \t]+|[ \t]+(?!\S)", lambda _: data.draw(blanks), bare)
-    assert format_text(spread) == format_text(bare)
 
 
 def test_a_long_comment_stays_on_its_row():

@@ -1,12 +1,10 @@
 """Properties of planning, judged by a simpler planner that follows the target's history."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import islice, product
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -250,16 +248,6 @@ def test_places_tell_the_steps_of_a_test_apart(test):
     assert all(len(found) == 1 for found in ids.values())
 
 
-@pytest.mark.long
-def test_a_plan_is_unfolded_lazily():
-    plan = checked(
-        'test "T" { run random 4KiB, threads 1 for 1s\n vary qd in 1..300 step 1\n'
-        " vary read in 0%..99% step 1% }"
-    )
-    assert len(list(islice(unfold(plan), 3))) == 3
-    assert sum(1 for _ in unfold(plan)) == 30_000
-
-
 # jobs
 
 FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
@@ -291,22 +279,3 @@ def test_intervals_of_a_window_fill_it(every_ns):
     assert MIN_INTERVAL_NS <= job.interval_ns <= 10**9
     if every_ns > MIN_INTERVAL_NS:
         assert 0 <= parts * job.interval_ns - every_ns < parts
-
-
-def test_a_run_unfolds_its_plan_once_to_ask_and_once_to_do(
-    tmp_path, store_path, monkeypatch
-):
-    """A plan of 10,000 runs would else take seconds more."""
-    walks: list[int] = []
-    planned = import_module(unfold.__module__).Unfolding
-    matrix = planned.matrix
-
-    def counted(unfolding: Any, number: int) -> Any:
-        walks.append(number)
-        return matrix(unfolding, number)
-
-    monkeypatch.setattr(planned, "matrix", counted)
-    plan = plan_file(tmp_path, 'test "A" { run random 4KiB 50/50 for 100ms }')
-    done = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
-    assert done.code == 0, done.err
-    assert walks == [0, 0]

@@ -322,15 +322,6 @@ def test_a_plan_is_refused_as_its_run_is(tmp_path, more):
     assert ("impossible" in shown.out) is ("--show-native" not in more)
 
 
-@pytest.mark.slow
-def test_native_texts_are_shown_once(tmp_path):
-    plan = plan_file(tmp_path, LIMITED)
-    done = ioplan("plan", plan, "--backend", "io_uring", "--show-native")
-    assert done.code == 0
-    assert done.out.count('"read_only"') == 3
-    assert "# Paced" in done.out
-
-
 FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
 
 

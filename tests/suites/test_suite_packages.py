@@ -88,26 +88,6 @@ def test_files_of_a_suite_find_each_other_before_those_of_its_user(
     assert check_recorded(source, checked.files, {}, 1.0, "full").tests == checked.tests
 
 
-@pytest.mark.long
-def test_a_suite_is_run_and_listed_by_its_name(site):
-    folder = package(site, "acme", "acme_plans")
-    plan_file(
-        folder,
-        'plan "Mine"\ntest "T" { run random 4KiB 100/0 for 1s }\n',
-        "oltp.ioplan",
-    )
-    plan_file(folder, "nonsense\n", "broken.ioplan")
-    assert suite_file("acme/oltp") == (folder / "oltp.ioplan").resolve()
-    assert ioplan("check", "acme/oltp").code == 0
-    shown = ioplan("suites")
-    assert shown.code == 0 and max(map(len, shown.out.splitlines())) <= 80
-    (head,) = (line for line in shown.out.splitlines() if line.startswith("acme 1.2"))
-    assert head == "acme 1.2, package acme"
-    assert shown.out.index(head) < shown.out.index("acme/oltp")
-    assert "did you mean 'acme/oltp'" in ioplan("run", "acme/olpt").err
-    assert ioplan("suites", "acme/oltp").out.lstrip().startswith("test T")
-
-
 @pytest.mark.promise("share.names")
 def test_own_suites_cannot_be_taken_over(site):
     folder = package(site, "evil", "evil_plans", "std")

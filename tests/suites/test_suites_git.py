@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 
-import paths
 import pytest
 from command import ioplan, plan_file, refuse, succeed
 from git_servers import Repository, http_server
@@ -186,19 +185,6 @@ def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
     refuse("ioplan update acme --take", "add", source, "as", "acme")
     assert ioplan("update", "acme", "--take").code == 0
     assert check_file(plan_file(project, USES))
-
-
-@slow
-@pytest.mark.long
-def test_its_runs_are_those_of_its_index(repository, project):
-    """Whatever it is called here."""
-    folder = paths.ROOT / "examples/acme_suite/ioplan_acme"
-    files = [*folder.glob("*.ioplan"), folder / "index.json"]
-    repository.commit({f"it/{one.name}": one.read_text() for one in files}, "v3")
-    source = f"git+file://{repository.bare}@v3//it"
-    assert ioplan("add", source, "as", "theirs").code == 0
-    done = ioplan("suites", "check", "theirs")
-    assert (done.code, done.out) == (0, "acme 0.1.0: 12 runs are as published\n")
 
 
 @slow

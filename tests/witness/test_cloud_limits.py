@@ -1,17 +1,11 @@
 """The suite `cloud/limits` on the scripted device's bucket, where the truth is known."""
 
-import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from calm import needs_idle_cpu
-from command import ioplan, plan_file, program, succeed
-
-from targets import loop_device, sparse
+from command import ioplan, plan_file, succeed
 
 pytestmark = pytest.mark.slow
 
@@ -80,56 +74,6 @@ def test_a_promise_that_is_not_kept_fails(device, tmp_path):
         *("--interval", "250ms", "--store", tmp_path / "store"),
     )
     assert done.code == 1 and "drained.sustained" in done.out
-
-
-CGROUPS = Path("/sys/fs/cgroup/blkio")
-NEEDS_CGROUPS = pytest.mark.skipif(
-    os.geteuid() != 0 or not (CGROUPS / "cgroup.procs").exists(),
-    reason="LEFT OUT: limits of a cgroup need root and a blkio hierarchy",
-)
-SUSTAINS = re.compile(
-    r"sustains (\S+) IOPS \(\S+ MB/s\)(?:, with no burst before that"
-    r"| after a burst of (\S+) I/Os)"
-)
-LIMIT_IOPS = 800
-
-
-@contextmanager
-def throttled_by_kernel(device: Path) -> Iterator[list[str]]:
-    """What has a command run where the kernel lets so much through."""
-    group, number = CGROUPS / f"ioplan-{os.getpid()}", device.stat().st_rdev
-    group.mkdir()
-    try:
-        rule = f"{os.major(number)}:{os.minor(number)} {LIMIT_IOPS}"
-        (group / "blkio.throttle.read_iops_device").write_text(rule)
-        yield ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(group)]
-    finally:
-        group.rmdir()
-
-
-@pytest.mark.long
-@NEEDS_CGROUPS
-@needs_idle_cpu(50)
-def test_the_kernels_own_throttle_is_found(tmp_path):
-    """It gives no burst: what was not used of a tenth of a second is lost."""
-    disk = sparse(tmp_path / "disk", 64 << 20)
-    with (
-        loop_device(disk, "--direct-io=on") as device,
-        throttled_by_kernel(device) as within,
-    ):
-        words = ["run", "cloud/limits", "--target", device, "--test", "L1 IOPS"]
-        words += ["--set", "drain=8s", "--set", "rest=1s", "--set", "again=3s"]
-        words += ["--set", "depth=8", "--interval", "500ms"]
-        words += ["--store", tmp_path / "store"]
-        command = [*within, sys.executable, "-m", "ioplan.cli", *map(str, words)]
-        done = program(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    shown = ioplan("show", "--tables", "--store", tmp_path / "store").out
-    found = SUSTAINS.search(" ".join(shown.split()))
-    assert found, shown
-    iops, burst = found.groups()
-    assert number(iops) == pytest.approx(LIMIT_IOPS, rel=0.05)
-    assert number(burst or "0") < LIMIT_IOPS / 4
 
 
 READS = """test "R" {{
