@@ -21,7 +21,7 @@ from suite_rows import PLANS
 from ioplan.language import CheckedPlan, check_file
 from ioplan.records import current_records
 from ioplan.results.report import document, page
-from ioplan.results.report.conformance import single
+from ioplan.results.report.conformance import checks
 from ioplan.results.report.conformance.conformance import (
     CLAUSES,
     TITLES,
@@ -91,7 +91,7 @@ def test_a_suite_does_what_the_specification_asks(
     test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """D1 and D8 are of some 250 runs each."""
-    monkeypatch.setattr(single, "REPEATS", 10)  # of 360, which take half a minute
+    monkeypatch.setattr(checks, "REPEATS", 10)  # of 360, which take half a minute
     name, settings = FULL[test]
     (found,) = judged(without_seeks(suite(name, **settings)), tmp_path)
     assert found.test == test and len(found.rows) == len(CLAUSES[test])

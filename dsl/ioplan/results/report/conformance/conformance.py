@@ -1,4 +1,9 @@
-"""Clause by clause, what the specification asks for and what a session did."""
+"""Clause by clause, what SNIA's Performance Test Specification asks and what was done.
+
+From the public text of version 2.0 and implementations of it. Clauses are named by
+their test and requirement; numbers of sections are not given, as they differ between
+the enterprise, client and common texts.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,10 @@ from msgspec import Struct
 
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.conformance import general, single
-from ioplan.results.report.conformance import table_of_loads as loads
-from ioplan.results.report.conformance.general import KIB, MIB, Check
-from ioplan.results.report.conformance.tested import Finding, Outcome, Tested, claimed
+from ioplan.results.report.conformance import checks
+from ioplan.results.report.conformance.checks import KIB, MIB, Check
+from ioplan.results.report.conformance.tested import ORDER, Finding, Tested, claimed
 from ioplan.results.store.store import Store
-
-# SNIA's Performance Test Specification as a table: what each test asks for.
-#
-# From the public text of version 2.0 and implementations of it. Clauses are named by
-# their test and requirement; numbers of sections are not given, as they differ
-# between the enterprise, client and common texts.
 
 
 class Clause(Struct, frozen=True):
@@ -43,142 +41,140 @@ TITLES = {
 }
 SIZES = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
 READS = (100.0, 95.0, 65.0, 50.0, 35.0, 5.0, 0.0)
-TRACKED = "random 4 KiB writes"
+TRACKED = checks.is_tracked_write, "random 4 KiB writes"
+LARGE = checks.is_sequential_write, "sequential writes"
+HIGHEST = checks.at_highest_load, "threads 32, queue depth 32"
 
-PURGE = Clause("purge", "Purge the drive first", general.purged)
-FILL = Clause(
+Rows = tuple[tuple[str, str, Check], ...]
+PURGE = ("purge", "Purge the drive first", checks.purged)
+FILL = (
     "preconditioning",
     "Write twice the capacity, sequentially in 128 KiB",
-    general.filled,
+    checks.filled,
 )
-NO_FILL = Clause(
-    "preconditioning", "No workload-independent preconditioning", general.not_filled
+NO_FILL = (
+    "preconditioning",
+    "No workload-independent preconditioning",
+    checks.not_filled,
 )
-CONDITIONS = (
-    Clause(
+CONDITIONS: Rows = (
+    (
         "write cache",
         "Volatile write cache off (enterprise) or on (client)",
-        general.write_cache,
+        checks.write_cache,
     ),
-    Clause(
+    (
         "active range",
         "All of the drive; client drives also 75 %",
-        general.active_range,
+        checks.active_range,
     ),
-    Clause("data pattern", "Random data", general.data_pattern),
+    ("data pattern", "Random data", checks.data_pattern),
 )
-LOAD = Clause("load", "Threads and queue depth, disclosed", general.disclosed_load)
-MINUTE = Clause("run time", "One minute a cell", general.run_time(60))
-WHOLE = Clause("whole runs", "Figures of complete runs", general.no_failures)
-TABLE = (
-    Clause("table", "Threads by queue depth, 7 by 7, high to low", loads.all_loads),
-    Clause("pre-writes", "5 min at threads 32, queue depth 32", loads.pressed),
+LOAD = ("load", "Threads and queue depth, disclosed", checks.loads())
+MINUTE = ("run time", "One minute a cell", checks.run_time(60))
+SAMPLES = ("samples", "Minutes; with maximum latency", checks.samples)
+WHOLE = ("whole runs", "Figures of complete runs", checks.no_failures)
+TABLE: Rows = (
+    ("table", "Threads by queue depth, 7 by 7, high to low", checks.all_loads),
+    ("pre-writes", "5 min at threads 32, queue depth 32", checks.pressed),
     MINUTE,
-    Clause(
+    (
         "steady state",
         "Threads 32 by queue depth 32, by IOPS",
-        general.steady("iops", single.at_highest_load, "threads 32, queue depth 32"),
+        checks.steady("iops", *HIGHEST),
     ),
-    Clause("settling", "An hour of writes before each histogram", loads.settled),
-    Clause(
+    ("settling", "An hour of writes before each histogram", checks.settled),
+    (
         "histograms",
         "10 min at highest (mean below 5 ms), middle and lowest IOPS",
-        loads.at_points,
+        checks.at_points,
     ),
 )
 
-CLAUSES: dict[str, tuple[Clause, ...]] = {
+ROWS: dict[str, Rows] = {
     "D1": (
         *(PURGE, FILL, *CONDITIONS, LOAD),
-        Clause(
+        (
             "matrix",
             "Random; 8 block sizes by 7 read shares",
-            general.matrix(SIZES, READS, "random"),
+            checks.matrix(SIZES, READS, "random"),
         ),
-        Clause(
+        (
             "order",
             "Mixes from reads to writes; in each, sizes from large to small",
-            general.order(SIZES, READS),
+            checks.order(SIZES, READS),
         ),
         MINUTE,
-        Clause(
-            "steady state",
-            "4 KiB writes, by IOPS",
-            general.steady("iops", single.is_tracked_write, TRACKED),
-        ),
+        ("steady state", "4 KiB writes, by IOPS", checks.steady("iops", *TRACKED)),
         WHOLE,
     ),
     "D2": (
         *(PURGE, FILL, *CONDITIONS, LOAD),
-        Clause("parts", "1024 KiB and 128 KiB, each by itself", single.separate_fills),
-        Clause(
+        ("parts", "1024 KiB and 128 KiB, each by itself", checks.separate_fills),
+        (
             "matrix",
             "Sequential; 1024 and 128 KiB, reads and writes",
-            general.matrix((MIB, 128 * KIB), (100.0, 0.0), "sequential"),
+            checks.matrix((MIB, 128 * KIB), (100.0, 0.0), "sequential"),
         ),
         MINUTE,
-        Clause(
+        (
             "steady state",
             "Writes, by throughput",
-            general.steady("bandwidth", single.is_large_write, "sequential writes"),
+            checks.steady("bandwidth", *LARGE),
         ),
         WHOLE,
     ),
     "D3": (
         *(PURGE, FILL, *CONDITIONS),
-        Clause("load", "One thread, queue depth 1", general.one_load(1, 1)),
-        Clause(
+        ("load", "One thread, queue depth 1", checks.loads((1, 1))),
+        (
             "matrix",
             "Random; 8, 4 and 0.5 KiB by 100/0, 65/35, 0/100",
-            general.matrix((8 * KIB, 4 * KIB, 512), (100.0, 65.0, 0.0), "random"),
+            checks.matrix((8 * KIB, 4 * KIB, 512), (100.0, 65.0, 0.0), "random"),
         ),
         MINUTE,
-        Clause(
+        (
             "steady state",
             "4 KiB writes, by mean latency",
-            general.steady("mean", single.is_tracked_write, TRACKED),
+            checks.steady("mean", *TRACKED),
         ),
-        Clause("figures", "Mean and maximum", single.mean_and_max),
-        Clause("histogram", "20 min of 4 KiB writes", single.latency_histogram),
+        ("figures", "Mean and maximum", checks.mean_and_max),
+        ("histogram", "20 min of 4 KiB writes", checks.latency_histogram),
         WHOLE,
     ),
     "D4": (
         *(PURGE, NO_FILL, *CONDITIONS, LOAD),
-        Clause("access", "Random 4 KiB writes", single.saturating),
-        Clause("samples", "Minutes; with maximum latency", single.samples),
-        Clause("end", "4 drive writes, 24 h, or steady", single.saturated),
+        ("access", "Random 4 KiB writes", checks.saturating),
+        SAMPLES,
+        ("end", "4 drive writes, 24 h, or steady", checks.saturated),
         WHOLE,
     ),
     "D5": (
         *(PURGE, NO_FILL, *CONDITIONS, LOAD),
-        Clause("steady state", "Random 4 KiB writes until steady", single.idle_access),
-        Clause("idle times", "360 × 5 s of writes each", single.idle_cycles),
-        Clause("between", "1800 s of writes", single.idle_between),
+        ("steady state", "Random 4 KiB writes until steady", checks.idle_access),
+        ("idle times", "360 × 5 s of writes each", checks.idle_cycles),
+        ("between", "1800 s of writes", checks.idle_between),
         WHOLE,
     ),
     "D6": (
         *(PURGE, NO_FILL, *CONDITIONS),
-        Clause("load", "One thread, queue depth 32", general.one_load(1, 32)),
-        Clause("stimuli", "8 h, 6 h and 8 h of writes", single.stimuli),
-        Clause("samples", "Minutes; with maximum latency", single.samples),
-        WHOLE,
+        ("load", "One thread, queue depth 32", checks.loads((1, 32))),
+        ("stimuli", "8 h, 6 h and 8 h of writes", checks.stimuli),
+        *(SAMPLES, WHOLE),
     ),
     "D7": (
         *(PURGE, FILL, *CONDITIONS),
-        Clause("access", "JESD219: sizes, 40/60, hot spots", single.composite),
-        Clause("alignment", "4 KiB; smaller I/O 512 B", single.composite_alignment),
+        ("access", "JESD219: sizes, 40/60, hot spots", checks.composite),
+        ("alignment", "4 KiB; smaller I/O 512 B", checks.composite_alignment),
         *(*TABLE, WHOLE),
     ),
     "D8": (
         *(PURGE, FILL, *CONDITIONS),
-        Clause("access", "Random 8 KiB 65/35", single.demand),
+        ("access", "Random 8 KiB 65/35", checks.demand),
         *(*TABLE, WHOLE),
     ),
 }
-"""The rows of each test."""
-
-
-ORDER: tuple[Outcome, ...] = ("deviates", "not recorded", "done")
+CLAUSES = {test: [Clause(*row) for row in rows] for test, rows in ROWS.items()}
 
 
 class Row(Struct, frozen=True):
@@ -203,8 +199,8 @@ class Conformance(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """`1 deviates, 1 not recorded, 10 done`."""
-        found = Counter(row.finding.outcome for row in self.rows)
-        return ", ".join(f"{found[one]} {one}" for one in ORDER if found[one])
+        counts = Counter(row.finding.outcome for row in self.rows)
+        return ", ".join(f"{counts[name]} {name}" for name in ORDER if counts[name])
 
     @property
     def deviates(self) -> bool:
@@ -226,17 +222,17 @@ def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Confo
     What another one has measured of a test on the same target, without rounds, counts
     as its continuation.
     """
-    found = [
+    tests = [
         (one.label, name, tested)
         for one in judged
         for name, tested in _claimed(store, one).items()
     ]
-    tables = {(name, t.target): t for _, name, t in found if t.has_rounds}
-    for _, name, tested in found:
+    tables = {(name, t.target): t for _, name, t in tests if t.has_rounds}
+    for _, name, tested in tests:
         table = tables.get((name, tested.target), tested)
-        if not tested.has_rounds and table is not tested:
-            table.continue_with(tested)
-    for label, name, tested in found:
+        if table is not tested and not tested.has_rounds:
+            table.continued.append(tested)
+    for label, name, tested in tests:
         if tested.has_rounds or (name, tested.target) not in tables:
             rows = (Row(clause, clause.check(tested)) for clause in CLAUSES[name])
             yield Conformance(label, name, tuple(rows))

@@ -1,20 +1,23 @@
-"""What a session did of one test of the specification, as far as records tell."""
+"""What a session did of one test of the specification, as far as its records tell."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import Session, SessionEvent
-from ioplan.records.window import Window, counted, window_of
+from ioplan.records.window import counted, window_of
 from ioplan.workload import Stream
 
-Outcome = Literal["done", "deviates", "not recorded"]
+Key = TypeVar("Key")
+Outcome = Literal["deviates", "not recorded", "done"]
+ORDER: tuple[Outcome, ...] = ("deviates", "not recorded", "done")
+"""The gravest first."""
 CLAIM = re.compile(r"\b(PTS|SNIA)\b", re.IGNORECASE)
 """A plan claims the specification by its title, or by that of a test."""
 WORDS = {
@@ -28,7 +31,6 @@ WORDS = {
     "iops": "D1",
 }
 """The words of a title that name a test; the first that is in it."""
-PURGED = "purged"
 
 
 class Finding(Struct, frozen=True):
@@ -39,9 +41,6 @@ class Finding(Struct, frozen=True):
     why: str = ""
 
 
-Detail = Callable[[int], RunDetail]
-
-
 class Tested:
     """The records of a session that are of one test of the specification."""
 
@@ -50,28 +49,24 @@ class Tested:
         session: Session,
         records: Sequence[RunRecord],
         events: Sequence[SessionEvent],
-        everything: Sequence[RunRecord],
-        detail: Detail,
+        all_records: Sequence[RunRecord],
+        detail: Callable[[int], RunDetail],
     ) -> None:
-        """`everything` are the records of the whole session."""
+        """`all_records` are those of the whole session."""
         self.session, self.events, self.detail = session, events, detail
-        self.everything = everything
         self.runs = [r for r in records if r.asked.kind == "run" and not r.found]
         self.prepared = [r for r in records if r.asked.kind == "prepare"]
+        self.written = [r for r in all_records if r.asked.workload.streams[0].writes]
         self.continued: list[Tested] = []
-
-    def continue_with(self, other: Tested) -> None:
-        """Another session that measured on what the rounds of this one have found."""
-        self.continued.append(other)
+        """Sessions that measured on what the rounds of this one have found."""
 
     @property
     def has_rounds(self) -> bool:
-        """Whether anything was done in rounds."""
         return any(run.asked.round for run in self.runs)
 
     @property
     def target(self) -> str:
-        """Which target it was: equal for two sessions on one target."""
+        """Equal for two sessions on one target."""
         target = self.runs[0].target
         return str(target.get("identity") or target.get("path"))
 
@@ -84,32 +79,24 @@ class Tested:
     def after(self) -> list[RunRecord]:
         """The runs after the rounds, such as those of histograms."""
         own = [r for r in self.runs if not r.asked.round] if self.has_rounds else []
-        return [*own, *(run for one in self.continued for run in one.runs)]
+        return [*own, *(run for other in self.continued for run in other.runs)]
 
     @property
     def prepared_after(self) -> list[RunRecord]:
         """What was written before these."""
         titles = {run.asked.test for run in self.after}
         own = [r for r in self.prepared if r.asked.test in titles]
-        return [*own, *(r for one in self.continued for r in one.prepared)]
+        return [*own, *(r for other in self.continued for r in other.prepared)]
 
     @cached_property
     def parts(self) -> dict[str, list[RunRecord]]:
         """The rounds by the title of their test: each is prepared by itself."""
-        found: dict[str, list[RunRecord]] = {}
-        for run in self.rounds:
-            found.setdefault(run.asked.test, []).append(run)
-        return found
+        return grouped(self.rounds, lambda run: run.asked.test)
 
-    @property
-    def windows(self) -> dict[str, Window | None]:
-        """The measurement window of each part."""
-        return {title: window_of(runs) for title, runs in self.parts.items()}
-
-    def figures(self) -> Iterator[RunRecord]:
+    def in_window(self) -> Iterator[RunRecord]:
         """The rounds whose figures are reported."""
-        for title, runs in self.parts.items():
-            yield from counted(runs, self.windows[title])
+        for runs in self.parts.values():
+            yield from counted(runs, window_of(runs))
 
     def fills(self, title: str) -> list[RunRecord]:
         """What was written before the first run of a part."""
@@ -118,22 +105,22 @@ class Tested:
 
     def purge(self, title: str) -> str:
         """How the target was purged before a part, and not written to; or empty."""
-        begin = next(iter(self.fills(title)), self.parts[title][0])
-        purged = [
-            e for e in self.events if e.kind == PURGED and e.at <= begin.started_at
-        ]
-        if not purged:
+        begin = next(iter(self.fills(title)), self.parts[title][0]).started_at
+        purges = [e for e in self.events if e.kind == "purged" and e.at <= begin]
+        if not purges or any(
+            purges[-1].at < r.started_at < begin for r in self.written
+        ):
             return ""
-        last = purged[-1]
-        between = (last.at, begin.started_at)
-        if any(between[0] < r.started_at < between[1] for r in self.written):
-            return ""
-        return last.text.removeprefix("purge: ")
+        return purges[-1].text.removeprefix("purge: ")
 
-    @cached_property
-    def written(self) -> list[RunRecord]:
-        """All records of the session that wrote."""
-        return [r for r in self.everything if r.asked.workload.streams[0].writes]
+
+def grouped(
+    runs: Sequence[RunRecord], key: Callable[[RunRecord], Key]
+) -> dict[Key, list[RunRecord]]:
+    groups: dict[Key, list[RunRecord]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    return groups
 
 
 def stream_of(record: RunRecord) -> Stream:
@@ -152,31 +139,36 @@ def load(record: RunRecord) -> tuple[int, int]:
     return stream_of(record).threads, stream_of(record).qd
 
 
+def access(record: RunRecord) -> tuple[str, int, float]:
+    """Its pattern, its size, and its share of reads."""
+    stream = stream_of(record)
+    return stream.pattern, size_bytes(record), stream.read_percent
+
+
 def claimed(
     session: Session,
     records: Sequence[RunRecord],
     events: Callable[[], Sequence[SessionEvent]],
-    detail: Detail,
+    detail: Callable[[int], RunDetail],
 ) -> dict[str, Tested]:
     """What a session claims to have done, by the test's name; most claim nothing."""
-    by_test: dict[str, list[RunRecord]] = {}
-    for record in records:
-        if name := _claim(session.plan, record.asked.test):
-            by_test.setdefault(name, []).append(record)
-    told = events() if by_test else ()
-    made = {
-        name: Tested(session, of, told, records, detail)
-        for name, of in sorted(by_test.items())
+    by_test = grouped(records, lambda r: _claim(session.plan, r.asked.test))
+    by_test.pop("", None)
+    recorded = events() if by_test else ()
+    tests = {
+        name: Tested(session, by_test[name], recorded, records, detail)
+        for name in sorted(by_test)
     }
-    return {name: tested for name, tested in made.items() if tested.runs}
+    return {name: tested for name, tested in tests.items() if tested.runs}
 
 
 def _claim(plan: str, test: str) -> str:
     if not (CLAIM.search(plan) or CLAIM.search(test)):
         return ""
-    return _name(test) or _name(plan)
-
-
-def _name(title: str) -> str:
-    lower = title.lower()
-    return next((name for words, name in WORDS.items() if words in lower), "")
+    names = (
+        name
+        for title in (test, plan)
+        for w, name in WORDS.items()
+        if w in title.lower()
+    )
+    return next(names, "")

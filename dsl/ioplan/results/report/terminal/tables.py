@@ -14,7 +14,8 @@ from ioplan.core.units import metric_text, told_apart
 from ioplan.records.record import RunRecord, Steady
 from ioplan.results.report.blocks import Table, Text, Tone
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
-from ioplan.results.report.conformance.conformance import ORDER, Conformance
+from ioplan.results.report.conformance.conformance import Conformance
+from ioplan.results.report.conformance.tested import ORDER
 from ioplan.results.report.documents import (
     AGAINST,
     DOUBTED,
