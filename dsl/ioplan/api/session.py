@@ -25,7 +25,8 @@ from ioplan.records import session as model
 from ioplan.records.current import current_records
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.results.exports.export import Records
-from ioplan.results.exports.tabular import arrow_table
+from ioplan.results.exports.formats import arrow_table
+from ioplan.results.exports.rows import Kind
 from ioplan.results.report.documents import ChartSpec, Document
 from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
 from ioplan.results.report.judgements import Judgement, judgements, verdict_lines
@@ -111,7 +112,8 @@ class Session:
         the columns. Raises ExportError without pyarrow."""
         with self._open() as store:
             plan = None if self.status == "ok" else plan_of(self.model)
-            return arrow_table(Records(store, self.model, series, False, plan))
+            kind: Kind = "series" if series else "runs"
+            return arrow_table(Records(store, self.model, kind, plan))
 
     def frame(self, library: str = "", *, series: bool = False) -> Any:
         """The records as a frame of pandas or polars, whichever is installed."""

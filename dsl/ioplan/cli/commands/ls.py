@@ -14,8 +14,8 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.sessions.session_filter import Words, check_known, filter_of
 from ioplan.cli.sessions.stores import opened, results_at
 from ioplan.core.formats import writer_of
-from ioplan.results.exports.sessions import export_sessions
-from ioplan.results.exports.tabular import WRITERS
+from ioplan.results.exports.export import export_sessions
+from ioplan.results.exports.formats import WRITERS
 from ioplan.results.report.headlines.headlines import summary_text
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.store.errors import StoreError

@@ -25,7 +25,7 @@ from ioplan.language.quantity import parse_quantity
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.exports.export import export
-from ioplan.results.exports.tabular import WRITERS
+from ioplan.results.exports.formats import WRITERS
 from ioplan.results.report.build import sessions_screen
 from ioplan.results.report.facts import how_measured
 from ioplan.results.report.terminal.cards import print_screen

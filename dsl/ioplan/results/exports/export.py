@@ -1,54 +1,59 @@
-"""A session for other tools: JSON, JSON lines, CSV or Parquet.
+"""Sessions for other tools: JSON, JSON lines, CSV or Parquet.
 
 JSON and JSON lines give whole records (`ioplan.records.record`), JSON also the window
 of each test in rounds and the cells that were not measured; CSV and Parquet give flat
-rows (`ioplan.results.exports.columns`). With `series`, every format gives a row for
+rows (`ioplan.results.exports.rows`). With `series`, every format gives a row for
 each interval. All is written as it is read: a session may be large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import BinaryIO
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
+from ioplan.records.drive import Drive
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.exports.columns import (
-    COLUMNS,
-    EVENT_COST_METRICS,
-    PLACE,
-    SESSION,
+from ioplan.results.exports.formats import (
+    ExportError,
+    JsonMember,
+    Tabular,
+    json_text,
+    write,
+)
+from ioplan.results.exports.rows import (
+    Columns,
     Counted,
+    Kind,
+    Row,
+    columns_of,
     counted_of,
     missing_place,
     phase_rows,
     place_row,
     run_rows,
     series_rows,
-    session_words,
+    session_row,
     stream_rows,
-)
-from ioplan.results.exports.tabular import (
-    Columns,
-    ExportError,
-    JsonMember,
-    Row,
-    json_text,
-    write,
 )
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store, session_now
+
+EVENT_COSTS = {
+    "recovery_ns": Metric(name="recovery"),
+    "lost_work_ios": Metric(name="lost_work"),
+}
 
 
 def export(
@@ -80,14 +85,14 @@ def export(
             "--phases gives rows of csv or parquet, without --series; json has the "
             "phases in each record"
         )
+    kind: Kind = "series" if series else "phases" if phases else "runs"
+    kind = "streams" if streams else kind
     session = session_now(store, session_id)
-    source = Records(store, session, series, detail, plan, streams, phases)
-    write(source, format, out)
+    write(Records(store, session, kind, plan, detail), format, out)
 
 
-class Records(Struct, frozen=True, dict=True):
-    """A session, as records and as flat rows: of runs, or of their `phases`, or of
-    their intervals, or of the `streams` in these.
+class Records(Tabular, frozen=True, dict=True):
+    """A session as whole records, and as flat rows of a kind.
 
     With its plan, there is a row for each cell that was not measured as well, and a
     column for each recovery that it asks for.
@@ -95,23 +100,11 @@ class Records(Struct, frozen=True, dict=True):
 
     store: Store
     session: Session
-    series: bool = False
-    detail: bool = False
+    kind: Kind = "runs"
     plan: CheckedPlan | None = None
-    streams: bool = False
-    phases: bool = False
-
-    @property
-    def kind(self) -> str:
-        """What a row is of."""
-        if self.phases:
-            return "phases"
-        if self.streams:
-            return "streams"
-        return "series" if self.series else "runs"
+    detail: bool = False
 
     def records(self) -> Iterator[RunRecord]:
-        """The runs in order."""
         return self.store.records(self.session.id)
 
     @cached_property
@@ -133,32 +126,41 @@ class Records(Struct, frozen=True, dict=True):
 
     @cached_property
     def recoveries(self) -> dict[str, Metric]:
-        """The recoveries that its plan asks for, by their columns, such as
-        `recovery_of_iops_to_80_for_10s_ns`."""
+        """The recoveries that its plan asks for, by their columns.
+
+        Such as `recovery_of_iops_to_80_for_10s_ns`.
+        """
         tests = self.plan.tests if self.plan else ()
-        wanted = (metric.recovery for test in tests for metric in test.metrics)
-        metrics = [Metric(name="recovery", recovery=one) for one in wanted if one]
+        parts = (metric.recovery for test in tests for metric in test.metrics)
+        metrics = [Metric(name="recovery", recovery=part) for part in parts if part]
         return {f"{m} ns".replace("%", "").replace(" ", "_"): m for m in metrics}
 
     def columns(self) -> Columns:
-        """The columns of the rows."""
         cells = chain(
             (record.asked.cell for record in self.places),
             (run.cell_text for run in self.missing),
         )
-        axes = dict.fromkeys((f"cell.{axis}" for cell in cells for axis in cell), str)
+        columns = columns_of(self.kind, dict.fromkeys(chain.from_iterable(cells)))
         recoveries = self.recoveries if self.kind == "runs" else ()
-        own = COLUMNS[self.kind] | dict.fromkeys(recoveries, float)
-        return PLACE | SESSION | axes | own
+        return columns | dict.fromkeys(recoveries, float)
 
     def rows(self) -> Iterator[Row]:
-        """The rows; a column that a row has no value for is not in it."""
-        words = session_words(self.session)
+        session = session_row(self.session)
         for record in self.records():
-            place = words | place_row(record, self.counted)
+            place = session | place_row(record, self.counted)
             yield from (place | row for row in self._rows(record))
         for run in self.missing if self.kind == "runs" else ():
-            yield words | missing_place(run) | self._empty()
+            yield session | self._empty(run)
+
+    def _empty(self, run: Run) -> Row:
+        """The row of a cell that was not measured."""
+        return missing_place(run) | {
+            "session": self.session.id,
+            "kind": "run",
+            "status": NOT_MEASURED,
+            "backend": self.session.backend,
+            "scope": "total",
+        }
 
     def _rows(self, record: RunRecord) -> Iterator[Row]:
         key = record.session, record.seq
@@ -175,24 +177,14 @@ class Records(Struct, frozen=True, dict=True):
         if not record.events:
             return {}
         sample = Sample(record, self.store.detail(record.session, record.seq))
-        metrics = EVENT_COST_METRICS | self.recoveries
-        values = {name: figure(m, [sample]).value for name, m in metrics.items()}
+        metrics = EVENT_COSTS | self.recoveries
+        values = {n: figure(metric, [sample]).value for n, metric in metrics.items()}
         return {name: value for name, value in values.items() if value is not None}
-
-    def _empty(self) -> Row:
-        """Of the row of a cell that was not measured."""
-        return {
-            "session": self.session.id,
-            "kind": "run",
-            "status": NOT_MEASURED,
-            "backend": self.session.backend,
-            "scope": "total",
-        }
 
     def json_lines(self) -> Iterable[str]:
         """A line for each record, or for each interval."""
-        if self.series:
-            return map(json_text, self.rows())
+        if self.kind != "runs":
+            return super().json_lines()
         return (record.model_dump_json() for record in self.records())
 
     def json_members(self) -> Iterator[JsonMember]:
@@ -200,9 +192,11 @@ class Records(Struct, frozen=True, dict=True):
         yield "session", self.session.model_dump_json()
         windows = {test: asdict(w) for test, w in self.counted.windows.items()}
         yield "windows", json_text(windows)
-        yield "series" if self.series else "runs", self.json_lines()
-        if not self.series:
-            yield "not_measured", map(json_text, map(missing_place, self.missing))
+        if self.kind != "runs":
+            yield "series", self.json_lines()
+            return
+        yield "runs", self.json_lines()
+        yield "not_measured", map(json_text, map(missing_place, self.missing))
         if self.detail:
             yield "details", self._details()
 
@@ -210,3 +204,42 @@ class Records(Struct, frozen=True, dict=True):
         for record in self.records():
             detail = self.store.detail(record.session, record.seq)
             yield json_text({"seq": record.seq, **detail.model_dump(mode="json")})
+
+
+def export_sessions(
+    sessions: Sequence[SessionOverview], format: str, out: BinaryIO
+) -> None:
+    """Write a list of sessions. Raises FormatError, ExportError."""
+    write(SessionList(sessions), format, out)
+
+
+NUMBERS: Columns = {
+    **dict.fromkeys(("runs", "held", "expected", "capacity_bytes"), int),
+    "duration_s": float,
+}
+NAMES = (
+    *("id", "plan", "plan_file", "target", "backend", "status", "started_at"),
+    *("ended_at", "ioplan", "runs", "verdict", "held", "expected", "duration_s"),
+    *("host_name", "person", "job", "drive", "serial", "model", "firmware"),
+    *("lab_name", "wwid", "capacity_bytes", "tags", "note"),
+)
+"""`drive` is what people call it; tags have blanks between."""
+
+
+class SessionList(Tabular, frozen=True):
+    """Sessions as flat rows, one each."""
+
+    sessions: Sequence[SessionOverview]
+
+    def columns(self) -> Columns:
+        return {name: NUMBERS.get(name, str) for name in NAMES}
+
+    def rows(self) -> Iterator[Row]:
+        for session in self.sessions:
+            own = {n: getattr(session, n) for n in NAMES if hasattr(session, n)}
+            drive = (session.drive or Drive()).model_dump()
+            tags = " ".join(session.tags)
+            yield {**own, **drive, "drive": session.drive_name, "tags": tags}
+
+    def json_members(self) -> Iterator[JsonMember]:
+        yield "sessions", self.json_lines()
