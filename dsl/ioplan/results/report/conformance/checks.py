@@ -107,7 +107,7 @@ def filled(tested: Tested, title: str) -> Finding:
     wipc = list(filter(_is_wipc, fills))
     capacity = run.target.get("capacity_bytes", 0)
     low, high = stream_of(run).region.edges_percent(capacity or 1)
-    wanted = 2 * capacity * (high - low) / 100
+    required = 2 * capacity * (high - low) / 100
     written = sum(r.total.bytes for r in wipc)
     if any(stream_of(r).spare_percent for r in fills):
         why = "the specification fills sequentially; what follows must become steady"
@@ -116,11 +116,11 @@ def filled(tested: Tested, title: str) -> Finding:
         sizes = several(size_text(size_bytes(r)) for r in fills)
         why = "the specification writes sequentially, 128 KiB"
         return Finding("deviates", f"written with {sizes} first", why)
-    if not wanted:
+    if not required:
         return Finding("not recorded", "the capacity is not known")
-    passes = f"{digits(2 * written / wanted)} passes of sequential 128 KiB writes"
-    why = f"2 passes of what is tested are asked for, {bytes_text(wanted)}"
-    return met(written >= SHORT * wanted, passes, why)
+    passes = f"{digits(2 * written / required)} passes of sequential 128 KiB writes"
+    why = f"2 passes of what is tested are asked for, {bytes_text(required)}"
+    return met(written >= SHORT * required, passes, why)
 
 
 def _is_wipc(record: RunRecord) -> bool:
@@ -230,18 +230,17 @@ def _shortened(runs: Iterable[RunRecord]) -> str:
 
 def matrix(sizes: Iterable[int], reads: Iterable[float], pattern: str) -> Check:
     """All sizes by all read shares, in each round."""
-    wanted = set(product([pattern], sizes, reads))
+    required = set(product([pattern], sizes, reads))
 
     def check(tested: Tested) -> Finding:
         runs = [run for run in tested.rounds if stream_of(run).pattern == pattern]
         complete: set[Access] = set()
         for part in grouped(runs, lambda run: run.asked.test).values():
             rounds = grouped(part, lambda run: run.asked.round).values()
-            complete |= set.intersection(*(set(map(access, one)) for one in rounds))
-        missing = wanted - complete
-        text = (
-            f"{len(wanted - missing)} of {len(wanted)} cells in every round, {pattern}"
-        )
+            complete |= set.intersection(*(set(map(access, cells)) for cells in rounds))
+        missing = required - complete
+        count = f"{len(required - missing)} of {len(required)}"
+        text = f"{count} cells in every round, {pattern}"
         without = (f"{size_text(s)} {mix_text(r)}" for _, s, r in sorted(missing))
         return met(not missing, text, f"without {several(without)}")
 
@@ -250,12 +249,12 @@ def matrix(sizes: Iterable[int], reads: Iterable[float], pattern: str) -> Check:
 
 def order(sizes: Sequence[int], reads: Sequence[float]) -> Check:
     """Read shares outside, block sizes inside, as they are given."""
-    wanted = list(product(reads, sizes))
+    required = list(product(reads, sizes))
 
     def check(tested: Tested) -> Finding:
         rounds = grouped(tested.rounds, lambda run: (run.asked.test, run.asked.round))
         cells = [[access(run)[:0:-1] for run in runs] for runs in rounds.values()]
-        in_order = [c for c in cells if c == [w for w in wanted if w in c]]
+        in_order = [c for c in cells if c == [w for w in required if w in c]]
         text = f"{len(in_order)} of {counted(len(cells), 'round')} in this order"
         return met(len(in_order) == len(cells), text, "another order")
 
@@ -502,14 +501,14 @@ PRESSING_S, SETTLING_S, HISTOGRAM_S = 300.0, 3600.0, 600.0
 
 def all_loads(tested: Tested) -> Finding:
     """Seven thread counts by seven queue depths, from high to low, in each round."""
-    wanted = list(product(LOADS, LOADS))
+    required = list(product(LOADS, LOADS))
     rounds = grouped(tested.rounds, lambda run: run.asked.round)
     tables = [list(map(load, runs)) for runs in rounds.values()]
     text = f"{max(len(set(table)) for table in tables)} of 49 loads a round"
     why = (
         "threads 32, 16, 8, 6, 4, 2, 1 by the same queue depths are asked for, in order"
     )
-    is_met = all(table == wanted for table in tables) and 0 not in rounds
+    is_met = all(table == required for table in tables) and 0 not in rounds
     return met(is_met, text, why)
 
 

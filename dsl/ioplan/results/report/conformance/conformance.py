@@ -223,9 +223,9 @@ def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Confo
     as its continuation.
     """
     tests = [
-        (one.label, name, tested)
-        for one in judged
-        for name, tested in _claimed(store, one).items()
+        (session.label, name, tested)
+        for session in judged
+        for name, tested in _claimed(store, session).items()
     ]
     tables = {(name, t.target): t for _, name, t in tests if t.has_rounds}
     for _, name, tested in tests:
@@ -238,7 +238,7 @@ def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Confo
             yield Conformance(label, name, tuple(rows))
 
 
-def _claimed(store: Store, one: JudgedSession) -> dict[str, Tested]:
-    id = one.session.id
+def _claimed(store: Store, judged: JudgedSession) -> dict[str, Tested]:
+    id = judged.session.id
     events, detail = partial(store.events, id), partial(store.detail, id)
-    return claimed(one.session, one.records, events, detail)
+    return claimed(judged.session, judged.records, events, detail)
