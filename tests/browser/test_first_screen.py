@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from chromium import Browser, Report, reported
@@ -216,7 +219,7 @@ def test_a_chosen_drive_stands_out_everywhere(
       .filter((li) => li.checkVisibility() && getComputedStyle(li).opacity === "1")
       .map((li) => li.dataset.label)"""
     assert set(chromium.run(lit)) == {label}
-    assert "drive=" in chromium.run("return location.hash")
+    assert quote('"drive":"Drive 13"') in chromium.run("return location.hash")
     chromium.run("document.querySelector(arguments[0]).click()", chip)
     assert label not in chromium.run(lit) or len(set(chromium.run(lit))) > 1
 
@@ -328,15 +331,21 @@ def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) ->
     assert shown_x(chromium, id) == {2, 4} and chromium.said() == []
 
 
-WRONG = (
-    "#test-1&hide=999,-1,x&drive=77&&=&hide&constructor=y.log&nothing=<script>"
-    "&test-1-chart-1=y.no,mode.no,lit.1e9,zoom.9:1,zoom.a:b,pick.no:1,.,x"
-    "&t-test-1-runs=sort.99,words.%"
-)
+NO_CHART = {"state": {"y": "no"}, "mode": "constructor", "lit": 9, "picked": {"no": 1}}
+WRONG: list[Any] = [
+    *(None, 5, "x", [], {"hide": [["<script>"], 9], "drive": {}, "nothing": None}),
+    {"hide": "nobody", "test-1-chart-1": NO_CHART | {"zoom": [9, 1]}},
+    {"test-1-chart-1": {"state": 1, "picked": [], "zoom": ["a", None]}},
+    {"test-1-chart-1": None, "t-test-1-runs": {"sort": {"at": 99}, "words": None}},
+]
 
 
-def test_a_wrong_address_does_nothing(chromium: Browser, drives: Report) -> None:
-    at_address(chromium, drives.page, WRONG)
+@pytest.mark.parametrize("hash", ["%", "&", "<&>", *map(json.dumps, WRONG)])
+def test_a_wrong_address_does_nothing(
+    chromium: Browser, drives: Report, hash: str
+) -> None:
+    text = hash if "%" in hash else quote(hash)
+    at_address(chromium, drives.page, f"#test-1&{text}")
     assert len(chromium.table_of_runs()) == 30 * len(SWEPT)
     assert chromium.run("return [hidden.size, focused]") == [0, ""]
     assert shown_x(chromium, chromium.figure(TITLE)) == {int(qd) for qd in SWEPT}

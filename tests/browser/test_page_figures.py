@@ -53,7 +53,7 @@ def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> 
     assert png.startswith(b"\x89PNG") and png[16:24] == struct.pack(">II", 2400, 1350)
     root = ET.fromstring(svg)
     assert (root.get("width"), root.get("height")) == ("1200", "675")
-    shown = [e.text or "" for e in root.iter() if e.tag.endswith("text")]
+    shown = [e.text or "" for e in root.iter() if e.tag.endswith(("text", "tspan"))]
     with Store.open(single.store) as store:
         date = store.session(session).started_at[:10]
     assert f"SIMULATED: {title}" in shown

@@ -283,21 +283,24 @@ def contrast(*colors: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("theme", [0, 1])
-def test_colours_can_be_read(store: Store, theme: int) -> None:
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_can_be_read(store: Store, dark: bool) -> None:
     """WCAG's 4.5 for text, 3 for marks."""
-    css = (HTML / "palette.css").read_text()
-    blocks = re.findall(r"\{([^{}]*--page:[^{}]*)\}", css)
-    colors = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
+    html = page(many(store, 1, bad=1))
+    pairs = re.findall(r"--([a-z]+): light-dark\((#\w{6}), (#\w{6})\)", html)
+    colors = {name: pair[dark] for name, *pair in pairs}
     for name in ("ink", "soft", "accent", "held", "failed", "warning"):
         assert contrast(colors[name], colors["card"]) >= 4.5, name
         assert contrast(colors[name], colors["page"]) >= 4.5, name
-    html = page(many(store, 1, bad=1))
-    styles = re.findall(r"--drive: (#\w{6}); --drive-text: (#\w{6})", html)
-    assert len(styles) > 18
-    for mark, text in styles[9 * theme : 9 * theme + 9]:
-        assert contrast(mark.lower(), colors["card"]) >= 3, mark
-        assert contrast(text.lower(), colors["card"]) >= 4.5, text
+    (about,) = re.findall(r'id="about">(.*?)</script>', html)
+    palette = json.loads(about)["palette"]
+    marks = [pair[dark] for name, *pair in pairs if name == "drive"]
+    assert len(marks) == len(palette["colors"]) + 1 == 9
+    for mark in marks:
+        assert contrast(mark, colors["card"]) >= 3, mark
+    for style in (*palette["colors"], palette["grey"]):
+        text = style["dark" if dark else "text"]
+        assert contrast(text, colors["card"]) >= 4.5, text
 
 
 def test_the_licences_are_of_the_versions_that_are_bundled() -> None:

@@ -28,7 +28,7 @@ from ioplan.results.exports.export import Records
 from ioplan.results.exports.formats import arrow_table
 from ioplan.results.exports.rows import Kind
 from ioplan.results.report.documents import ChartSpec, Document
-from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
+from ioplan.results.report.html.page import chart_named, chart_page, charts_of
 from ioplan.results.report.judgements import Judgement, judgements, verdict_lines
 from ioplan.results.store.store import Store, session_now
 

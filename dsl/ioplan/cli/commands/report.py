@@ -26,8 +26,13 @@ from ioplan.results.report.conformance.conformance import JudgedSession
 from ioplan.results.report.conformance.conformance import conformance as conformance_of
 from ioplan.results.report.documents import Document
 from ioplan.results.report.html.browser import BrowserError, picture
-from ioplan.results.report.html.one_chart import chart_named, chart_page
-from ioplan.results.report.html.page import NO_COVER, cover, page
+from ioplan.results.report.html.page import (
+    NO_COVER,
+    chart_named,
+    chart_page,
+    cover,
+    page,
+)
 from ioplan.results.report.terminal.tables import conformance_blocks
 from ioplan.results.report.writers import terminal
 from ioplan.results.share.recorded_plan import recorded_plans

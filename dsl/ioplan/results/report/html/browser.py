@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from urllib.request import urlopen
 
 NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
@@ -20,7 +20,7 @@ MOST_S = 180
 BUDGET_MS = 30_000
 """How long the scripts of a page may take to draw a picture, in the page's time."""
 OTHERWISE = "open the HTML report in a browser, which prints it and saves its charts"
-PICTURE = re.compile(r'<pre id="picture">([A-Za-z0-9+/=]+)</pre>')
+PICTURE = re.compile(r'<pre id="picture">(data:[^<&]+)</pre>')
 
 
 class BrowserError(Exception):
@@ -40,22 +40,23 @@ def picture(page: str, kind: str) -> bytes:
             [
                 *(_browser(), *options, "--dump-dom"),
                 f"--virtual-time-budget={BUDGET_MS}",
-                f"{source.as_uri()}?picture={kind}",
+                f"{source.as_uri()}?picture={kind.upper()}",
             ]
         )
-    if not (found := PICTURE.search(drawn)):
+    if not (url := PICTURE.search(drawn)):
         raise BrowserError(f"the browser drew no chart; {OTHERWISE}")
-    return base64.b64decode(found[1])
+    with urlopen(url[1]) as data:
+        return bytes(data.read())
 
 
 def _browser() -> str:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if not found:
+    browser = next(filter(None, map(shutil.which, NAMES)), None)
+    if not browser:
         raise BrowserError(
             "charts are drawn by Chromium, and neither it nor Chrome is in PATH: "
             f"install it (apt install chromium), or {OTHERWISE}"
         )
-    return found
+    return browser
 
 
 def _options(profile: Path) -> list[str]:

@@ -1,10 +1,11 @@
-"""A report's document as one HTML page, complete in itself."""
+"""A report's document as one HTML page, complete in itself; or one of its charts."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -12,9 +13,11 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import counted
-from ioplan.results.report.blocks import Facts
+from ioplan.results.report.blocks import Bars, Facts
 from ioplan.results.report.documents import ChartSpec, Document, Section
 from ioplan.results.report.first_screen import (
     MOST_BARS,
@@ -22,11 +25,10 @@ from ioplan.results.report.first_screen import (
     MOST_TALL_CARDS,
     TALL,
 )
-from ioplan.results.report.html.cards import drawn_card
-from ioplan.results.report.html.palette import color_css, color_of
+from ioplan.results.report.html.palette import GREY, Style, color_css, color_of
 from ioplan.results.report.html.payload import about_json, picture_json, runs_json
 from ioplan.results.report.html.spread import has_many_series
-from ioplan.results.report.html.window import Window, windows
+from ioplan.results.report.html.window import windows
 from ioplan.results.report.judgements import (
     OPEN,
     first_lines_of,
@@ -35,48 +37,15 @@ from ioplan.results.report.judgements import (
 )
 from ioplan.results.report.many_sessions import many_sessions
 
-# What stands on each printed sheet: plan, sponsor, when it was made, its number.
+SCRIPTS = ("units", "data", "draw", "reading", "tables", "save", "page")
+WORST = ("failed", *OPEN, "held")
+NO_COVER = Facts("", ())
 
 
 def cover(sponsor: str, vendor: str) -> Facts:
     """What SNIA's report format asks for and no session knows."""
     pairs = (("Test sponsor", sponsor), ("Vendor", vendor))
     return Facts("Report", tuple((name, text) for name, text in pairs if text))
-
-
-def sheet_style(document: Document, on: Facts) -> str:
-    """The margins of a sheet, in CSS."""
-    told = ", ".join(f"{name}: {text}" for name, text in on.pairs)
-    boxes = {
-        "top-left": _text(document.screen.title),
-        "top-right": _text(told),
-        "bottom-left": _text(document.made),
-        "bottom-right": 'counter(page) " / " counter(pages)',
-    }
-    inner = " ".join(
-        f"@{place} {{ content: {text}; font: 8pt sans-serif; color: #444; }}"
-        for place, text in boxes.items()
-    )
-    return f"@page {{ size: A4; margin: 18mm 14mm 16mm; {inner} }}\n"
-
-
-def _text(text: str) -> str:
-    """A string of CSS; what is no letter or digit is written as its number."""
-    signs = re.sub(r"[^A-Za-z0-9 ]", lambda found: f"\\{ord(found[0]):x} ", text)
-    return f'"{signs}"'
-
-
-SCRIPTS = (
-    *("units", "rows", "series", "spread", "theme", "ends", "draw", "hints"),
-    *("keyboard", "publish", "save", "drives", "state", "zoom", "tables", "tools"),
-    *("filter", "page"),
-)
-WORST = ("failed", *OPEN, "held")
-PARTS = ("judged", "facts", "data", "figure", "card")
-"""The macros of `parts.html.j2` that the page uses."""
-
-
-NO_COVER = Facts("", ())
 
 
 class Chart(Struct, frozen=True):
@@ -87,34 +56,14 @@ class Chart(Struct, frozen=True):
     json: Markup
     wide: bool
 
-    @property
-    def drawn(self) -> bool:
-        """Whether it is more than a table."""
-        return self.picture.kind != "table"
-
-    @property
-    def windows(self) -> list[Window]:
-        """The tables of a steady state."""
-        return windows(self.picture)
-
-    @property
-    def pivoted(self) -> bool:
-        """Whether a table of two axes stands below it."""
-        return self.picture.marks.is_grid
-
-    @property
-    def listed(self) -> bool:
-        """Whether its table is its data."""
-        return self.picture.kind == "table" and not self.picture.y
-
 
 def page(document: Document, on: Facts = NO_COVER) -> str:
     """The whole page; `on` is the cover of its printed sheets."""
-    styles = color_of([drive.label for drive in document.screen.drives])
-    style = _style() + sheet_style(document, on)
-    library, script = _library(), _script()
+    screen = document.screen
+    styles = color_of([drive.label for drive in screen.drives])
+    style = "\n" + color_css() + _read("page.css") + sheet_style(document, on)
+    library, script = "\n" + _read("vendor/charts.js"), _script()
     environment = _environment()
-    parts = environment.get_template("parts.html.j2").module
     return environment.get_template("page.html.j2").render(
         document=document,
         cover=on,
@@ -126,17 +75,38 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         charts={section.id: _charts(section) for section in document.sections},
         worst=worst,
         summed=summed,
+        windows=windows,
         first_lines=first_lines_of,
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
-        screen=document.screen,
-        cards=[drawn_card(one, styles) for one in document.screen.cards],
+        screen=screen,
+        cards=[drawn_card(block, styles) for block in screen.cards],
         most_cards=MOST_CARDS if len(styles) <= TALL else MOST_TALL_CARDS,
         styles=styles,
         many_drives=len(styles) > MOST_BARS,
         table=lambda frame: Markup(runs_json(frame)),
-        **{n: getattr(parts, n) for n in PARTS},
     )
+
+
+def sheet_style(document: Document, on: Facts) -> str:
+    """The margins of a printed sheet: plan, sponsor, when it was made, its number."""
+    boxes = {
+        "top-left": _css_text(document.screen.title),
+        "top-right": _css_text(", ".join(f"{name}: {text}" for name, text in on.pairs)),
+        "bottom-left": _css_text(document.made),
+        "bottom-right": 'counter(page) " / " counter(pages)',
+    }
+    inner = " ".join(
+        f"@{place} {{ content: {text}; font: 8pt sans-serif; color: #444; }}"
+        for place, text in boxes.items()
+    )
+    return f"@page {{ size: A4; margin: 18mm 14mm 16mm; {inner} }}\n"
+
+
+def _css_text(text: str) -> str:
+    """A string of CSS; what is no letter or digit is written as its number."""
+    signs = re.sub(r"[^A-Za-z0-9 ]", lambda sign: f"\\{ord(sign[0]):x} ", text)
+    return f'"{signs}"'
 
 
 def policy(scripts: tuple[str, ...], style: str) -> str:
@@ -149,14 +119,14 @@ def policy(scripts: tuple[str, ...], style: str) -> str:
 
 
 def _digest(text: str) -> str:
-    found = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(found).decode()}'"
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def worst(section: Section) -> str:
     """The outcome of a test as a whole."""
-    found = {line.outcome for line in (*section.judged, *section.remarks)}
-    outcome = next((outcome for outcome in WORST if outcome in found), "none")
+    outcomes = {line.outcome for line in (*section.judged, *section.remarks)}
+    outcome = next((outcome for outcome in WORST if outcome in outcomes), "none")
     return "undecided" if outcome in OPEN else outcome
 
 
@@ -169,13 +139,14 @@ def summed(section: Section) -> str:
 
 
 def _charts(section: Section) -> list[Chart]:
-    charts = []
     wide = _widths([_needs_width(picture) for picture in section.pictures])
-    for number, picture in enumerate(section.pictures):
-        id = f"{section.id}-chart-{number + 1}"
-        json = Markup(picture_json(picture))
-        charts.append(Chart(id, picture, json, wide[number]))
-    return charts
+    numbered = enumerate(zip(section.pictures, wide, strict=True), start=1)
+    return [
+        Chart(
+            f"{section.id}-chart-{n}", picture, Markup(picture_json(picture)), is_wide
+        )
+        for n, (picture, is_wide) in numbered
+    ]
 
 
 def _needs_width(picture: ChartSpec) -> bool:
@@ -185,12 +156,47 @@ def _needs_width(picture: ChartSpec) -> bool:
 
 def _widths(wide: list[bool]) -> list[bool]:
     """Two narrow charts share a row; one that is left alone takes all of it."""
-    made: list[bool] = []
+    widths: list[bool] = []
     for needs, group in groupby(wide):
         count = len(list(group))
         alone = not needs and count % 2 == 1
-        made += [needs] * (count - alone) + [True] * alone
-    return made
+        widths += [needs] * (count - alone) + [True] * alone
+    return widths
+
+
+MOST_STRETCH = 3.0
+"""A limit further away than so many times the longest bar has no tick."""
+
+
+class Card(Struct, frozen=True):
+    """A block of bars as the page draws it, all on one scale, which begins at zero.
+
+    `scale` is the percent of the card's width that 1 takes, `limit` whether its tick is
+    drawn; `colors` are the classes of the bars.
+    """
+
+    block: Bars
+    scale: float
+    limit: bool
+    colors: tuple[str, ...]
+    folded: int
+    is_alone: bool
+    """Whether the page is about one drive, so that its name says nothing."""
+
+
+def drawn_card(block: Bars, styles: Mapping[str, Style]) -> Card:
+    """`styles` by drive."""
+    values = [bar.high or bar.value or 0.0 for bar in block.bars]
+    longest, limit = max(values, default=0.0), block.limit or 0.0
+    is_near = 0 < limit <= MOST_STRETCH * longest
+    return Card(
+        block,
+        100.0 / (max(longest, limit) if is_near else longest or 1.0),
+        is_near,
+        tuple(styles.get(bar.label, GREY).name for bar in block.bars),
+        sum(bar.is_folded for bar in block.bars),
+        len(styles) < 2,
+    )
 
 
 @cache
@@ -204,14 +210,6 @@ def _environment() -> Environment:
     )
 
 
-def _style() -> str:
-    return "\n" + _read("palette.css") + color_css() + _read("page.css")
-
-
-def _library() -> str:
-    return "\n" + _read("vendor/charts.js")
-
-
 def _script() -> str:
     parts = (_read(f"script/{name}.js") for name in SCRIPTS)
     return '\n"use strict";\n' + "\n".join(parts)
@@ -219,3 +217,49 @@ def _script() -> str:
 
 def _read(name: str) -> str:
     return (files("ioplan.results.report.html") / name).read_text("utf-8")
+
+
+# One chart by its name, and a page with it alone.
+
+Place = tuple[str, ChartSpec]
+"""The id of a chart's section, and the chart."""
+
+
+class NoChartError(ExplainedError):
+    """No chart has the name, or several have."""
+
+    kind = CommandFault.USAGE
+
+
+def charts_of(document: Document) -> dict[str, Place]:
+    """The charts of a report by their names, `test: title`; a second one is `… 2`."""
+    named: dict[str, Place] = {}
+    for section in document.sections:
+        for picture in section.pictures:
+            name = f"{section.title}: {picture.title}"
+            alike = sum(key == name or key.startswith(f"{name} ") for key in named)
+            key = f"{name} {alike + 1}" if name in named else name
+            named[key] = (section.id, picture)
+    return named
+
+
+def chart_named(document: Document, name: str) -> Place:
+    """By its name, or by a part of it that no other has. Raises NoChartError."""
+    charts = charts_of(document)
+    fitting = [key for key in charts if name == key] or [
+        key for key in charts if name.lower() in key.lower()
+    ]
+    if len(fitting) == 1:
+        return charts[fitting[0]]
+    which = "no chart" if not fitting else f"{len(fitting)} charts with"
+    names = ", ".join(map(repr, fitting or charts))
+    raise NoChartError(
+        f"the report has {which} {name!r}: name one of {names or 'none'}"
+    )
+
+
+def chart_page(document: Document, place: Place) -> str:
+    """A page with this chart alone, drawn as in the report."""
+    id, picture = place
+    section = next(section for section in document.sections if section.id == id)
+    return page(replace(document, sections=(replace(section, pictures=(picture,)),)))

@@ -5,7 +5,7 @@ After Okabe and Ito, for either ground; darker where text or a thin line would b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -43,25 +43,8 @@ def color_of(labels: Sequence[str]) -> dict[str, Style]:
 
 
 def color_css() -> str:
-    """A class for each style: `--drive` for marks, `--drive-text` for words."""
-    every = (*COLORS, GREY)
-    light = [(one.name, one.light, one.text) for one in every]
-    dark = [(one.name, one.dark, one.dark) for one in every]
+    """A class for each style, with its `--drive` for marks."""
     return "\n".join(
-        (
-            *_rules("", light),
-            "@media (prefers-color-scheme: dark) {",
-            *_rules(':root:not([data-theme="light"]) ', dark),
-            "}",
-            *_rules(':root[data-theme="dark"] ', dark),
-            "@media print {",
-            *_rules(":root ", light),
-            *_rules(":root[data-theme] ", light),
-            "}\n",
-        )
+        f".{style.name} {{ --drive: light-dark({style.light}, {style.dark}); }}"
+        for style in (*COLORS, GREY)
     )
-
-
-def _rules(where: str, colors: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    for name, mark, text in colors:
-        yield f"{where}.{name} {{ --drive: {mark}; --drive-text: {text}; }}"

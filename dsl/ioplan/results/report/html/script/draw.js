@@ -1,6 +1,60 @@
-// A chart's specification becomes a view: width, theme, rows and switches come in.
+// A chart's specification becomes a view: colours, width, rows and switches come in.
 
-const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
+// Colours and markers are those of `palette.py`, the same for a drive in every chart.
+const { colors: COLORS, grey: GREY } = about.palette;
+const STYLES = new Map(about.sources.map(({ label }, i) => [label, COLORS[i] ?? GREY]));
+const ON_DARK = Object.fromEntries(COLORS.map(({ light, dark }) => [light, dark]));
+
+// A drive has its own; other texts have them in their order, and then with other markers.
+const styleOf = ({ title, order }, text) => {
+  if (title === "session" && STYLES.has(text)) return STYLES.get(text);
+  const at = order.indexOf(text);
+  const { shape } = COLORS[(at + Math.floor(at / COLORS.length)) % COLORS.length];
+  return { ...COLORS[at % COLORS.length], shape };
+};
+const INK = { light: "#16202c", dark: "#e7ecf2" };
+const ALARM = { light: "#b3261e", dark: "#ff9a90" }; // as the page marks what failed
+const SOFT = { light: "#536170", dark: "#a3afbd" };
+const GRID = { light: "#e3e7ec", dark: "#2f3845" };
+const RAMP = { light: [0.05, 0.86], dark: [0.28, 1] };
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
+
+const config = (name, width, columns) => {
+  const [ink, soft] = [INK[name], SOFT[name]];
+  return {
+    background: null,
+    font: FONT,
+    view: { stroke: null },
+    mark: { color: COLORS[0][name] },
+    text: { color: ink },
+    rule: { color: ink },
+    range: {
+      category: COLORS.map((style) => style[name]),
+      ordinal: { scheme: "viridis", extent: RAMP[name] },
+      ramp: { scheme: "viridis" },
+      heatmap: { scheme: "viridis" },
+    },
+    axis: {
+      labelColor: soft, titleColor: ink, gridColor: GRID[name], domainColor: soft, tickColor: soft,
+      labelFontSize: 11, titleFontSize: 12, titleFontWeight: 500, titlePadding: 8,
+      labelOverlap: "greedy", labelSeparation: 4, labelFlush: false,
+    },
+    axisY: { domain: false, ticks: false, labelPadding: 6, tickCount: 6, minExtent: 44 },
+    axisXQuantitative: { tickCount: Math.max(2, Math.round(width / 90)) },
+    legend: {
+      orient: "bottom", labelColor: ink, titleColor: soft, titleFontWeight: 500,
+      labelFontSize: 12, titleFontSize: 12, labelLimit: 240, symbolSize: 90,
+      titleOrient: "left", titleAnchor: "middle", columnPadding: 14, offset: 12,
+      layout: { bottom: { direction: "vertical", anchor: "start", margin: 4 } },
+      columns, gradientLength: 140,
+    },
+    header: { titleColor: soft, titleFontSize: 12, titleFontWeight: 500, labelColor: ink, labelFontSize: 12, labelFontWeight: 600 },
+    title: { color: ink, subtitleColor: soft, anchor: "start", fontSize: 15 },
+  };
+};
+
+// How large its parts are, in pixels.
+
 const LEAST_PANEL = 200;
 const leastSmall = (width) => (width < 480 ? 90 : 120); // of many, each with one series
 const LEAST_CELL = 44; // a heatmap's cell with its figure
@@ -8,18 +62,18 @@ const AXIS = 76; // what the axis to the left takes
 const PANEL_GAP = 44; // between the outermost labels of two axes, too
 const PANEL_NAME = 24; // its height
 const LEGEND_TITLE = 60;
+const LETTER = 6.5; // its width, roughly
 
 const inner = (spec) => spec.spec ?? spec;
 
-const switched = (chart, spec) => {
-  const { choices } = spec.usermeta;
-  for (const [channel, position] of Object.entries(chart.state)) {
-    inner(spec).encoding[channel] = choices[channel][position];
-  }
+// The widest entry of its legends.
+const entryWidth = (chart) => {
+  const named = inner(chart.spec).layer.flatMap(({ encoding }) => encoding?.color?.datum ?? []);
+  const { color, dash, panel } = chart.channels;
+  const colors = chart.mode === "spread" ? chart.named ?? [] : color === panel ? [] : texts(chart, color);
+  const lengths = [...named, ...colors, ...texts(chart, dash)].map(({ length }) => length);
+  return 42 + LETTER * Math.min(34, Math.max(5, ...lengths));
 };
-
-const barsWidth = (chart) =>
-  Math.max(160 + 64 * shownRows(chart).length, 100 + legendWidth(chart));
 
 // Full rows look best: a gap in the last one would carry an axis without a panel.
 const panelColumns = (panels, most) => {
@@ -29,31 +83,11 @@ const panelColumns = (panels, most) => {
   return panels > 4 ? Math.min(panels, most) : 1;
 };
 
-// The entries of each legend of a chart.
-const legends = (chart) => {
-  const named = inner(chart.spec).layer.flatMap(({ encoding }) => encoding?.color?.datum ?? []);
-  const { color, dash, panel } = chart.channels;
-  const colors = chart.mode === "spread" ? chart.named ?? [] : color === panel ? [] : texts(chart, color);
-  return [[...new Set(named)], colors, texts(chart, dash)];
-};
-
-// What an entry takes, roughly, in pixels.
-const entryWidth = (text) => 42 + 6.5 * Math.min(34, Math.max(4, text.length));
-
-const legendWidth = (chart) => Math.max(...legends(chart).flat().map(entryWidth), 74);
-
-// All in one row where there is room, else in columns under one another.
-const legendColumns = (chart, room) => {
-  const rowOf = (found) => found.reduce((sum, text) => sum + entryWidth(text), 0);
-  const widest = Math.max(...legends(chart).map(rowOf));
-  if (widest + LEGEND_TITLE <= room) return Math.max(1, ...legends(chart).map((l) => l.length));
-  return Math.max(1, Math.floor(room / legendWidth(chart)) - 1);
-};
-
 const sized = (chart, spec, width) => {
-  const panel = chart.channels.panel;
+  const { panel } = chart.channels;
   if (!panel) {
-    spec.width = chart.kind === "bars" ? Math.min(width, barsWidth(chart)) : width;
+    const bars = Math.max(160 + 64 * shownRows(chart).length, 100 + entryWidth(chart));
+    spec.width = chart.kind === "bars" ? Math.min(width, bars) : width;
     spec.autosize = { type: "fit-x", contains: "padding" };
     return;
   }
@@ -61,29 +95,33 @@ const sized = (chart, spec, width) => {
   const heat = chart.kind === "heatmap";
   const small = chart.mode === "apart";
   const least = heat ? LEAST_CELL * texts(chart, "x").length : small ? leastSmall(width) : LEAST_PANEL;
-  const legend = heat ? 90 : 0;
-  const axes = (columns) => AXIS * (spec.resolve.scale ? columns : 1);
-  const room = (columns) => (width - legend - axes(columns) - PANEL_GAP * (columns - 1)) / columns;
-  const most = Math.max(1, (small ? [1, 2, 3, 4, 5, 6] : [1, 2, 3, 4]).findLast((columns) => room(columns) >= least) ?? 1);
+  const room = (columns) => {
+    const axes = AXIS * (spec.resolve.scale ? columns : 1);
+    return (width - (heat ? 90 : 0) - axes - PANEL_GAP * (columns - 1)) / columns;
+  };
+  let most = small ? 6 : 4;
+  while (most > 1 && room(most) < least) most -= 1;
   spec.columns = small ? Math.min(shown, most) : panelColumns(shown, most);
   spec.spec.width = Math.max(small ? 90 : 110, Math.floor(room(spec.columns)));
   spec.facet.header.labelLimit = spec.spec.width + PANEL_GAP - 6;
+  spec.spacing = PANEL_GAP;
+  if (!spec.resolve.scale) {
+    spec.bounds = "flush"; // shared axes touch the panels, however far marks reach out
+    spec.spacing = { column: PANEL_GAP, row: PANEL_GAP + PANEL_NAME };
+  }
 };
 
 // On a logarithmic axis a bar has no 0 to stand on: it stands on a power of ten.
-const based = (chart, spec) => {
+const based = (chart, view) => {
   if (chart.kind !== "bars" || chart.state.y !== "log") return;
   const values = shownRows(chart).filter((row) => !failed(row)).map((row) => row.y);
-  const least = Math.min(...values);
-  const foot = 10 ** Math.floor(Math.log10(least) - 0.05);
-  const view = inner(spec);
+  const foot = 10 ** Math.floor(Math.log10(Math.min(...values)) - 0.05);
   view.encoding.y.scale = { ...view.encoding.y.scale, domainMin: foot };
   view.layer[0].encoding.y2 = { datum: foot };
 };
 
 // Figures that would not fit are left to the table; marks of what failed stay.
-const lettered = (chart, spec) => {
-  const view = inner(spec);
+const lettered = (chart, view) => {
   const cells = { heatmap: texts(chart, "x").length, bars: shownRows(chart).length };
   const width = (view.width - (chart.kind === "bars" ? AXIS : 0)) / cells[chart.kind];
   if (width < LEAST_CELL - 6) {
@@ -92,53 +130,160 @@ const lettered = (chart, spec) => {
 };
 
 // Colours that mean something are given for a light ground; a series has its own.
-const colored = (chart, spec, name) => {
-  const { encoding: shared, layer } = inner(spec);
-  const column = chart.columns.find(({ key }) => key === seriesKey(chart));
+const colored = (chart, view, name) => {
+  const column = columnOf(chart, seriesKey(chart));
   const domain = (chart.mode === "spread" ? chart.named : column?.order) ?? [];
   const styles = domain.map((text) => styleOf(column, text));
-  for (const { encoding } of [{ encoding: shared }, ...layer]) {
+  for (const { encoding } of [view, ...view.layer]) {
     const { color, shape } = encoding ?? {};
     if (name === "dark" && color?.scale?.range) {
-      color.scale.range = color.scale.range.map((one) => ON_DARK[one] ?? one);
+      color.scale.range = color.scale.range.map((light) => ON_DARK[light] ?? light);
     }
     if (color?.type === "nominal" && ["series", column?.key].includes(color.field)) {
-      color.scale = { domain, range: styles.map((one) => one[name]) };
+      color.scale = { domain, range: styles.map((style) => style[name]) };
     }
-    if (shape) shape.scale = { domain, range: styles.map((one) => one.shape) };
+    if (shape) shape.scale = { domain, range: styles.map((style) => style.shape) };
   }
+};
+
+// Few lines that have their names beside them need no legend; an empty one has no size.
+const MOST_UNLISTED = 5;
+const unlisted = (chart, view, ends) => {
+  const spread = chart.mode === "spread";
+  const none = ends.length > 0 && ends.length <= MOST_UNLISTED && !spread;
+  for (const { encoding } of [view, ...view.layer]) {
+    for (const channel of ["color", "shape", "strokeDash"]) {
+      const of = encoding?.[channel];
+      const isEmpty = spread && !chart.named.length && of?.field === "series";
+      if (of?.field && (none || isEmpty)) of.legend = null;
+    }
+  }
+};
+
+const zoomedAxis = (chart, { encoding }) => {
+  if (!chart.zoom) return;
+  const [least, most] = chart.zoom;
+  const { values, tickCount, ...axis } = encoding.x.axis;
+  const inside = values?.filter((value) => value >= least && value <= most) ?? [];
+  const fixed = inside.length > 1 ? { values: inside, tickCount: inside.length } : {};
+  encoding.x = {
+    ...encoding.x, axis: { ...axis, ...fixed },
+    scale: { ...encoding.x.scale, domain: chart.zoom, nice: false, padding: 0 },
+  };
 };
 
 const specOf = (chart, width, name) => {
   const spec = structuredClone(chart.spec);
-  switched(chart, spec);
-  sized(chart, spec, width);
-  lettered(chart, spec);
-  based(chart, spec);
-  spec.params.push({ name: "ink", value: INK[name] }, { name: "soft", value: SOFT[name] }, { name: "alarm", value: ALARM[name] });
-  spec.datasets = { rows: zoomed(chart, drawnRows(chart)) };
-  for (const row of spec.datasets.rows) if (row.inks) row.ink = row.inks[name];
-  zoomedAxis(chart, spec);
-  colored(chart, spec, name);
-  unlisted(chart, spec, spec.datasets.rows.filter(({ role }) => role === "end"));
-  spec.spacing = PANEL_GAP;
-  if (chart.channels.panel && !spec.resolve.scale) {
-    spec.bounds = "flush"; // shared axes touch the panels, however far marks reach out
-    spec.spacing = { column: PANEL_GAP, row: PANEL_GAP + PANEL_NAME };
+  const view = inner(spec);
+  for (const [channel, position] of Object.entries(chart.state)) {
+    view.encoding[channel] = spec.usermeta.choices[channel][position];
   }
-  const room = (chart.channels.panel ? width : spec.width) - AXIS;
-  spec.config = config(name, inner(spec).width, legendColumns(chart, room));
+  sized(chart, spec, width);
+  lettered(chart, view);
+  based(chart, view);
+  spec.params.push({ name: "ink", value: INK[name] }, { name: "soft", value: SOFT[name] }, { name: "alarm", value: ALARM[name] });
+  const rows = zoomed(chart, drawnRows(chart));
+  for (const row of rows) if (row.inks) row.ink = row.inks[name];
+  spec.datasets = { rows };
+  zoomedAxis(chart, view);
+  colored(chart, view, name);
+  unlisted(chart, view, rows.filter(({ role }) => role === "end"));
+  const room = (chart.channels.panel ? width : spec.width) - AXIS - LEGEND_TITLE;
+  spec.config = config(name, view.width, Math.max(1, Math.floor(room / entryWidth(chart))));
   return spec;
 };
 
-// Entries of legends can be pointed at, to look at one series.
-const answering = (compiled) => {
-  for (const legend of compiled.legends ?? []) {
-    const parts = ["symbols", "labels"].map((name) =>
-      [name, { ...legend.encode?.[name], interactive: true }]);
-    legend.encode = { ...legend.encode, ...Object.fromEntries(parts) };
+// The names of lines at their ends, and the texts of points, where there is room.
+
+const MOST_ENDS = 12;
+const LEAST_BESIDE_ENDS = 200; // pixels of the plot that names must leave
+const LONGEST_END = 22; // letters; what is longer is cut, and begins with what differs
+const TEXT_HEIGHT = 13;
+
+const endWidth = (name) => 12 + LETTER * Math.min(LONGEST_END, name.length);
+
+// A drive and a figure are what they are called; of an axis its name is told, too.
+const UNTITLED = new Set(["", "session", "figure"]);
+const endName = (chart, row) => {
+  const parts = [seriesKey(chart), chart.channels.dash].filter((key) => row[key]).map((key) => {
+    const title = columnOf(chart, key)?.title ?? "";
+    return UNTITLED.has(title) ? row[key] : `${title} ${row[key]}`;
+  });
+  const name = parts.join(", ");
+  return name.length > LONGEST_END ? parts.reverse().join(", ") : name;
+};
+
+const endRows = (chart, rows) => {
+  const view = inner(chart.spec);
+  if (!view.layer.some(({ encoding }) => encoding?.text?.field === "end")) return [];
+  const { x, y } = chart.axes;
+  const spread = chart.mode === "spread";
+  const along = chart.kind === "hockey" ? "number" : x;
+  const last = new Map();
+  for (const row of rows) {
+    if (row.role !== (spread ? "out" : undefined) || row[y] === null || failed(row)) continue;
+    const name = endName(chart, row);
+    if (name && !(last.get(name)?.[along] > row[along])) last.set(name, row);
   }
-  return compiled;
+  const widest = Math.max(...[...last.keys()].map(endWidth));
+  if (chart.width - AXIS - widest < LEAST_BESIDE_ENDS) return [];
+  if (last.size < (spread ? 1 : 2) || last.size > MOST_ENDS) return [];
+  const column = view.encoding.color?.type !== "ordinal" && columnOf(chart, seriesKey(chart));
+  return [...last].map(([end, row]) => {
+    const style = column && styleOf(column, row[column.key]);
+    const inks = style ? { light: style.text, dark: style.dark } : INK;
+    return { ...row, i: null, role: "end", end, inks };
+  });
+};
+
+const isBeside = (a, b) =>
+  a.panel === b.panel && a.left < b.left + b.width && b.left < a.left + a.width;
+
+// For each text how far it is moved, so that it lies over no other; a point that has no
+// room has none. Names keep the order of their lines: down from the topmost, then up.
+const settled = (chart, view, rows) => {
+  if (!rows.some(({ role, label }) => role === "end" || (!role && label))) return { ends: {}, points: {} };
+  const [x, y] = ["x", "y"].map((axis) => (row) => view.scale(axis)(row[chart.axes[axis]]));
+  const [bottom, top] = [Math.max, Math.min].map((pick) => pick(...view.scale("y").range()));
+  const ends = rows.filter(({ role }) => role === "end").sort((a, b) => y(a) - y(b)).map((row) =>
+    ({ row, panel: row.panel, middle: y(row), left: x(row) + 8, width: endWidth(row.end) }));
+  ends.forEach((name, i) => ends.slice(0, i).filter((other) => isBeside(name, other)).forEach((other) => {
+    name.middle = Math.max(name.middle, other.middle + TEXT_HEIGHT);
+  }));
+  [...ends].reverse().forEach((name, i, below) => {
+    name.middle = Math.min(name.middle, bottom + TEXT_HEIGHT / 2);
+    below.slice(0, i).filter((other) => isBeside(name, other)).forEach((other) => {
+      name.middle = Math.min(name.middle, other.middle - TEXT_HEIGHT);
+    });
+  });
+  const taken = [...ends];
+  const points = rows.filter(({ role, label }) => !role && label).flatMap((row) => {
+    const width = 6.8 * row.label.length;
+    const left = Math.max(Math.min(...view.scale("x").range()), x(row) - width / 2);
+    const text = [-11, 13].map((dy) => ({ panel: row.panel, left, width, dy, middle: y(row) + dy }))
+      .find((place) => place.middle >= top - TEXT_HEIGHT && place.middle <= bottom + TEXT_HEIGHT / 2
+        && !taken.some((other) => isBeside(place, other) && Math.abs(other.middle - place.middle) < TEXT_HEIGHT));
+    if (!text) return [];
+    taken.push(text);
+    return [[row.i, { dx: left + width / 2 - x(row), dy: text.dy }]];
+  });
+  return {
+    ends: Object.fromEntries(ends.map(({ row, middle }) => [row.end, middle - y(row)])),
+    points: Object.fromEntries(points),
+  };
+};
+
+// Marks beside the brush, and entries of legends, can be pointed at.
+const answering = (group) => {
+  for (const legend of group.legends ?? []) {
+    const { symbols, labels } = legend.encode ?? {};
+    legend.encode = { ...legend.encode, symbols: { ...symbols, interactive: true }, labels: { ...labels, interactive: true } };
+  }
+  for (const mark of group.marks ?? []) {
+    delete mark.interactive;
+    answering(mark);
+  }
+  return group;
 };
 
 const viewOf = (spec, options) =>
@@ -147,24 +292,32 @@ const viewOf = (spec, options) =>
     ...options,
   });
 
+// Again: a narrower plot moves a name that does not stand at its edge by less.
+const settledView = async (chart, spec, view) => {
+  await view.runAsync();
+  return view.resize().signal("places", settled(chart, view, spec.datasets.rows)).runAsync();
+};
+
+const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
+
 const draw = (chart) => {
   chart.view?.finalize();
-  chart.plot.replaceChildren();
   chart.width = Math.max(240, chart.plot.clientWidth);
   const spec = specOf(chart, chart.width, theme());
   const { rows } = spec.datasets;
+  if (canZoom(chart)) {
+    const select = { type: "interval", encodings: ["x"], translate: false, zoom: false };
+    inner(spec).layer.find(({ encoding }) => !encoding?.x).params = [{ name: "brush", select }];
+  }
   chart.view = viewOf(spec, {
     renderer: rows.length > MOST_IN_SVG ? "canvas" : "svg",
     hover: true,
     tooltip: tip(chart),
   });
-  const canvas = document.createElement("div");
-  canvas.setAttribute("aria-hidden", "true"); // `keyboard` tells what is in it
-  chart.plot.append(canvas);
+  const canvas = element("div", { ariaHidden: "true" }); // the keyboard tells what is in it
+  chart.plot.replaceChildren(canvas);
   chart.view.initialize(canvas).run();
-  // again: a narrower plot moves a name that does not stand at its edge by less
   chart.view.resize().signal("places", settled(chart, chart.view, rows)).signal("lit", chart.lit).run();
   listen(chart);
-  brush(chart);
   chart.figure.dataset.drawn = rows.length;
 };
