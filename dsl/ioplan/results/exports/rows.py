@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.planner.steps import Run
@@ -150,11 +151,9 @@ class Counted(Struct, frozen=True):
 def counted_of(records: Sequence[RunRecord]) -> Counted:
     """Which of the runs of one session count."""
     current = current_records(records)
-    rounds: dict[str, list[RunRecord]] = {}
-    for record in current:
-        if record.asked.round:
-            rounds.setdefault(record.asked.test, []).append(record)
-    windows = {test: window_of(runs) for test, runs in rounds.items()}
+    rounds = [record for record in current if record.asked.round]
+    tests = grouped(rounds, lambda record: record.asked.test)
+    windows = {test: window_of(runs) for test, runs in tests.items()}
     return Counted(
         {test: window for test, window in windows.items() if window},
         frozenset(record.seq for record in current),

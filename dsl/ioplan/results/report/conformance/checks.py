@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from statistics import fmean
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.quantity import QuantityError, parse_quantity, size_text
@@ -17,7 +18,6 @@ from ioplan.results.report.conformance.tested import (
     Finding,
     Tested,
     access,
-    grouped,
     load,
     size_bytes,
     stream_of,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal
 
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.records.window import counted, window_of
 from ioplan.workload import Stream
 
-Key = TypeVar("Key")
 Outcome = Literal["deviates", "not recorded", "done"]
 ORDER: tuple[Outcome, ...] = ("deviates", "not recorded", "done")
 """The gravest first."""
@@ -112,15 +112,6 @@ class Tested:
         ):
             return ""
         return purges[-1].text.removeprefix("purge: ")
-
-
-def grouped(
-    runs: Sequence[RunRecord], key: Callable[[RunRecord], Key]
-) -> dict[Key, list[RunRecord]]:
-    groups: dict[Key, list[RunRecord]] = {}
-    for run in runs:
-        groups.setdefault(key(run), []).append(run)
-    return groups
 
 
 def stream_of(record: RunRecord) -> Stream:
