@@ -113,8 +113,8 @@ def encode_series(series: Sequence[Interval]) -> bytes:
         for n, m in zip(ios, moved, strict=True)
     ]
     # bytes follow from I/Os, but for mixed sizes: what is left is mostly zeros
-    rest = [m - n * size for n, m, size in zip(ios, moved, sizes, strict=True)]
-    return _pack(sizes, [*columns, *ios, *rest])
+    excess = [m - n * size for n, m, size in zip(ios, moved, sizes, strict=True)]
+    return _pack(sizes, [*columns, *ios, *excess])
 
 
 @_damage_as_codec_error()
@@ -123,8 +123,8 @@ def decode_series(blob: bytes) -> tuple[Interval, ...]:
     columns = iter(rows)
     fields: dict[str, list[Any]] = {name: _absent(next(columns)) for name in FLOATS}
     fields |= {name: next(columns).tolist() for name in INTS}
-    ios, rest = ([next(columns) for _ in sizes] for _ in range(2))
-    moved = [m + n * size for n, m, size in zip(ios, rest, sizes, strict=True)]
+    ios, excess = ([next(columns) for _ in sizes] for _ in range(2))
+    moved = [m + n * size for n, m, size in zip(ios, excess, sizes, strict=True)]
     fields |= {"ios": _maps(ios), "bytes": _maps(moved)}
     points = zip(*fields.values(), strict=True)
     return tuple(Interval(**dict(zip(fields, p, strict=True))) for p in points)

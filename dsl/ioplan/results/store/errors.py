@@ -104,8 +104,8 @@ def sqlite_errors(where: str) -> Iterator[None]:
     except sqlite3.Error as error:
         fault = _fault(error)
         text = f"the store {where} {TEXTS.get(fault, f'reports: {error}')}"
-        made = StoreFullError if fault is StoreFault.STORE_FULL else StoreError
-        raise made(text, fault) from error
+        kind = StoreFullError if fault is StoreFault.STORE_FULL else StoreError
+        raise kind(text, fault) from error
 
 
 def _fault(error: sqlite3.Error) -> StoreFault:

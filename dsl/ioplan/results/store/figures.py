@@ -48,12 +48,12 @@ class Results(Struct, frozen=True):
     total: DirectionResult
 
 
-class Stored(Struct, frozen=True, array_like=True, rename={"others": "percentiles"}):
+class Stored(Struct, frozen=True, array_like=True, rename={"foreign": "percentiles"}):
     """The figures of a row of `figure`, as msgspec checks them; SQLite takes any value.
 
     It is used in place of a `DirectionResult` and its `Latency` where ten thousands are
     read for one figure each: the objects of all percentiles take longer than the rest.
-    `others` is JSON of all percentiles of another program that has others than ours.
+    `foreign` is JSON of all percentiles of another program that has others than ours.
     """
 
     ios: int
@@ -74,7 +74,7 @@ class Stored(Struct, frozen=True, array_like=True, rename={"others": "percentile
     p99_999_ns: float | None
     supported_percent: float | None
     bound_percent: float | None
-    others: str | None
+    foreign: str | None
 
     @property
     def latency(self) -> Stored | None:
@@ -82,12 +82,12 @@ class Stored(Struct, frozen=True, array_like=True, rename={"others": "percentile
 
     @property
     def percentiles(self) -> tuple[Percentile, ...]:
-        if self.others:
-            return PERCENTILE_LIST.validate_json(self.others)
+        if self.foreign:
+            return PERCENTILE_LIST.validate_json(self.foreign)
         return tuple(filter(None, map(self._own, PERCENTILES)))
 
     def percentile(self, percent: float) -> Percentile | None:
-        if self.others:
+        if self.foreign:
             return next((p for p in self.percentiles if p.percent == percent), None)
         return self._own(percent)
 
@@ -211,8 +211,8 @@ def _checked(rows: list[tuple[Any, ...]]) -> list[Stored]:
             raise ValueError("a figure is infinite")
         if figures.latency and None in columns[5:9]:
             raise ValueError("a latency has no deviation, or no extremes")
-        if figures.others:
-            PERCENTILE_LIST.validate_json(figures.others)
+        if figures.foreign:
+            PERCENTILE_LIST.validate_json(figures.foreign)
     return results
 
 

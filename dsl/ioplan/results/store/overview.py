@@ -112,13 +112,13 @@ PLACES = {
 """The columns that each text of a filter may stand in."""
 
 
-def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
+def overview_query(which: SessionFilter) -> tuple[str, dict[str, Any]]:
     """The query and its values."""
     values: dict[str, Any] = {}
-    conditions = " AND ".join(["TRUE", *_conditions(wanted, values)])
+    conditions = " AND ".join(["TRUE", *_conditions(which, values)])
     limit = ""
-    if wanted.limit is not None:
-        values["limit"] = wanted.limit
+    if which.limit is not None:
+        values["limit"] = which.limit
         limit = "LIMIT :limit"
     query = f"""
         SELECT * FROM ({SESSIONS}) AS s WHERE {conditions}
@@ -126,20 +126,20 @@ def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
     return query, values
 
 
-def _conditions(wanted: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
+def _conditions(which: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
     for name, columns in PLACES.items():
-        if word := getattr(wanted, name):
+        if word := getattr(which, name):
             values[name] = _pattern(word)
             yield _any_like(columns, name)
-    tags = (wanted.tag,) if isinstance(wanted.tag, str) else wanted.tag
+    tags = (which.tag,) if isinstance(which.tag, str) else which.tag
     for number, tag in enumerate(filter(None, tags)):
         values[f"tag{number}"] = f'%"{_pattern(tag)}"%'
         yield _any_like(("tags",), f"tag{number}")
-    if wanted.since:
-        values["since"] = wanted.since
+    if which.since:
+        values["since"] = which.since
         yield "s.started_at >= :since"
-    if wanted.id:
-        values["id"] = wanted.id
+    if which.id:
+        values["id"] = which.id
         yield "s.session = :id"
 
 

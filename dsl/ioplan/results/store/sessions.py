@@ -160,9 +160,9 @@ class SessionStore(Database):
     def sessions(self) -> list[Session]:
         return list(map(session_of, self.rows(ALL_SESSIONS)))
 
-    def overview(self, wanted: SessionFilter = ALL) -> list[SessionOverview]:
+    def overview(self, which: SessionFilter = ALL) -> list[SessionOverview]:
         """Some sessions or all, the newest first, with verdict, runs and drive."""
-        query, values = overview_query(wanted)
+        query, values = overview_query(which)
         return overviews_of(self.rows(query, **values))
 
     def verdict(self, session_id: str) -> SessionVerdict:
@@ -225,7 +225,6 @@ class SessionStore(Database):
 
     # ---- events
 
-    @with_reserve
     def add_event(self, session_id: str, event: SessionEvent) -> None:
         self.add_events([(session_id, event)])
 

@@ -199,9 +199,9 @@ class Store(SessionStore):
 
     def ids_that_did(self, run_ids: Iterable[str]) -> list[str]:
         """The ids of the sessions that have runs of any of these, oldest first."""
-        wanted, ids = list(dict.fromkeys(run_ids)), set[str]()
-        for first in range(0, len(wanted), PAGE):
-            condition, values = listed("run_id", wanted[first : first + PAGE])
+        runs, ids = list(dict.fromkeys(run_ids)), set[str]()
+        for first in range(0, len(runs), PAGE):
+            condition, values = listed("run_id", runs[first : first + PAGE])
             query = f"SELECT DISTINCT session FROM run WHERE {condition}"
             ids.update(row["session"] for row in self.rows(query, **values))
         return sorted(ids)
