@@ -216,15 +216,6 @@ def _checked(rows: list[tuple[Any, ...]]) -> list[Stored]:
     return results
 
 
-LATENCY_COLUMNS = {
-    "mean": ("mean_ns",),
-    "min": ("mean_ns", "min_ns"),
-    "max": ("mean_ns", "max_ns"),
-    "stddev": ("mean_ns", "stddev_ns"),
-}
-PERCENTILE_NEEDS = ("mean_ns", "supported_percent", "bound_percent", "percentiles")
-
-
 def columns_of(metric: Metric) -> tuple[str, ...] | None:
     """The columns of its direction that the metric of a single run is computed from.
 
@@ -233,13 +224,10 @@ def columns_of(metric: Metric) -> tuple[str, ...] | None:
     if metric != Metric(name=metric.name, direction=metric.direction):
         return None
     if metric.percent in PERCENTILE_COLUMNS:
-        return ("ios", *PERCENTILE_NEEDS, PERCENTILE_COLUMNS[metric.percent])
-    if metric.name == "bandwidth":
-        return ("ios", "bytes")
-    if metric.name in ("iops", "cpu"):
-        return ("ios",)
-    columns = LATENCY_COLUMNS.get(metric.name)
-    return columns and ("ios", *columns)
+        return ("ios", "mean_ns", PERCENTILE_COLUMNS[metric.percent], *VALUES[-3:])
+    if (moment := f"{metric.name}_ns") in MOMENTS:
+        return ("ios", "mean_ns", moment)
+    return ("ios", "bytes") if metric.name in ("iops", "cpu", "bandwidth") else None
 
 
 def selection(table: str, columns: Collection[str]) -> str:
