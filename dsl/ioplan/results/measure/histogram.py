@@ -128,7 +128,7 @@ class Histogram:
         """Bucket, count, bucket, count, …"""
         return tuple(np.array((self.index, self.count)).T.ravel().tolist())
 
-    @property
+    @cached_property
     def total(self) -> int:
         return int(self.count.sum())
 

@@ -149,10 +149,12 @@ def _compressed(data: bytes) -> bytes:
 
 def _table(histograms: Sequence[Histogram]) -> tuple[Ints, Ints]:
     """The buckets in use, and a row of counts for each, a column for each interval."""
-    index = np.unique(np.concatenate([histogram.index for histogram in histograms]))
+    used = np.zeros(bucket_count(), dtype=bool)
+    used[np.concatenate([histogram.index for histogram in histograms])] = True
+    rows, index = used.cumsum() - 1, used.nonzero()[0]
     counts = np.zeros((len(index), len(histograms)), dtype=np.int64)
     for column, histogram in enumerate(histograms):
-        counts[index.searchsorted(histogram.index), column] = histogram.count
+        counts[rows[histogram.index], column] = histogram.count
     return index, counts
 
 

@@ -32,7 +32,7 @@ from ioplan.records.record import (
 )
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.results.measure.over_intervals import over_intervals
+from ioplan.results.measure.over_intervals import ios_needed, over_intervals
 from ioplan.results.measure.series import lost_ios, recoveries, throttled
 from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
@@ -139,7 +139,9 @@ def figure_in(scope: Scope, metric: Metric) -> Figure:
     if metric.phase and any(map(_is_cut_short, scope.samples)):
         return Figure(None, f"the run ended before {metric.phase} did")
     if metric.direction in SYNCS and not scope.results:
-        return Figure(None, _no_syncs(metric, scope))
+        untimed = any(stream.sync_ios for stream in _streams(scope.samples))
+        why = f"the backend does not measure the latency of a {metric.direction}"
+        return Figure(None, why if untimed else "nothing was flushed")
     compute = _sought if metric.sought else COMPUTED.get(metric.name, percentile)
     return _figure(compute(metric, scope))
 
@@ -157,12 +159,6 @@ def _is_cut_short(sample: Sample) -> bool:
         return False
     missing_ns = when.length_ns - sample.record.run_s * SECOND_NS
     return missing_ns > max(LEAST_MISSING_NS, (1 - WHOLE) * when.length_ns)
-
-
-def _no_syncs(metric: Metric, scope: Scope) -> str:
-    if any(stream.sync_ios for stream in _streams(scope.samples)):
-        return f"the backend does not measure the latency of a {metric.direction}"
-    return "nothing was flushed"
 
 
 # Stretches of a run: each figure is made of the sums and histograms of its intervals,
@@ -191,8 +187,12 @@ class Stretch(Totals):
         return part.time_ns(self.begin_ns, self.end_ns) if part else self.run_ns
 
     @cached_property
+    def detail(self) -> RunDetail:
+        return RunDetail.model_construct(histograms=self.stored())
+
+    @property
     def sample(self) -> Sample:
-        return Sample(self, RunDetail.model_construct(histograms=self.stored()))
+        return Sample(self, self.detail)
 
     def figure(self, metric: Metric) -> Figure:
         """A metric of it, as of a run."""
@@ -374,8 +374,14 @@ def _telemetry(metric: Metric, scope: Scope) -> Answer:
     return _highest(values) if is_highest else _mean_over_time(values, runs)
 
 
-def _mean_over_time(values: Sequence[float | None], runs: Sequence[Measured]) -> Answer:
+def _mean_over_time(
+    values: Sequence[float | None],
+    runs: Sequence[Measured],
+    without_time: Answer = UNMEASURED,
+) -> Answer:
     complete, times_s = _if_all(values), [run.run_s for run in runs]
+    if not any(times_s):
+        return without_time
     return sum(map(mul, complete, times_s)) / sum(times_s) if complete else UNMEASURED
 
 
@@ -426,8 +432,7 @@ def percentile(metric: Metric, scope: Scope) -> Answer:
 
 
 def _few_ios(percent: float, ios: int) -> str:
-    needed = round(BEYOND / (1 - percent / 100))
-    return f"needs {needed:,} I/Os, had {ios:,}"
+    return f"needs {ios_needed(percent):,} I/Os, had {ios:,}"
 
 
 def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:
@@ -532,10 +537,8 @@ COMPUTED: dict[str, Callable[[Metric, Scope], Answer]] = {
     "recovery": _recovery,
     "lost_work": _lost_work,
     **dict.fromkeys(THROTTLED, _throttled),
-    "cpu": lambda _, scope: (
-        _mean_over_time([run.cpu_percent for run in scope.runs], scope.runs)
-        if any(run.run_s for run in scope.runs)
-        else NOTHING
+    "cpu": lambda _, scope: _mean_over_time(
+        scope.each("cpu_percent"), scope.runs, NOTHING
     ),
     **dict.fromkeys(TELEMETRY_METRICS, _telemetry),
     # of all runs together; a part of a run has no log of its own

@@ -56,7 +56,7 @@ def _too_few(plain: Metric, seconds: Sequence[Run], value: Value) -> str:
     if percent is None:
         return ""
     rate = Metric(name="iops", stream=plain.stream, direction=plain.direction)
-    needed = round(BEYOND / (1 - percent / 100))
+    needed = ios_needed(percent)
     most = max((value(rate, second) or 0.0) * _length_s(second) for second in seconds)
     if round(most) >= needed:
         return ""
@@ -73,6 +73,11 @@ def _share_beyond(
         return "no interval with such an I/O was measured"
     sign = 1 if beyond.is_above else -1
     return 100 * sum(sign * v > sign * beyond.limit for v in measured) / len(measured)
+
+
+def ios_needed(percent: float) -> int:
+    """So many I/Os that a percentile of them can be believed."""
+    return round(BEYOND / (1 - percent / 100))
 
 
 def _seconds(run: Run) -> Sequence[Run]:

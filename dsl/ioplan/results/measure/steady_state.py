@@ -197,8 +197,11 @@ class SteadyWatch:
             why = f"{digits(begin, 2)} of at least {least} so far"
             return assess(self.rule, ()).model_copy(update={"why": why})
         value = figure(self.rule.metric, [window])
-        if not (self.stated and begin >= ENOUGH_PASSES):
-            value = _collecting(self.rule.metric.name, value)
+        waf = value.value if self.rule.metric.name == "waf" else None
+        collects = self.stated and begin >= ENOUGH_PASSES
+        if waf is not None and waf <= PLATEAU and not collects:
+            why = f"WAF is {digits(waf)}: garbage collection has not begun"
+            value = Figure(None, why)
         self.values.append(value)
         self.begins_s.append(begin_s)
         if self.stated and value.value is None:
@@ -256,13 +259,6 @@ def _rise(wafs: Sequence[tuple[float, float]]) -> str:
     error = hypot(*(pstdev(part) / sqrt(len(part)) for part in (early, late)))
     rises = now > RISES * before + error
     return f"WAF still rises: {digits(before)}, then {digits(now)}" if rises else ""
-
-
-def _collecting(metric: str, waf: Figure) -> Figure:
-    """The write amplification of a drive that collects garbage, else none."""
-    if metric != "waf" or waf.value is None or waf.value > PLATEAU:
-        return waf
-    return Figure(None, f"WAF is {digits(waf.value)}: garbage collection has not begun")
 
 
 # Cells that are repeated until their means are known.

@@ -213,7 +213,9 @@ class StreamCountsBuilder:
 
     def direction(self, direction: Direction) -> CountsBuilder:
         """The counts of a direction, to be added to."""
-        return self.directions.setdefault(direction, CountsBuilder())
+        if direction not in self.directions:
+            self.directions[direction] = CountsBuilder()
+        return self.directions[direction]
 
     def counts(self) -> StreamCounts:
         """As events carry it; a direction that did nothing is absent."""
