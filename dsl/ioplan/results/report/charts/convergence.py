@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ioplan.core.grouping import grouped
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.records.record import RunRecord, Steady
 from ioplan.results.measure.steady_state import least_squares_slope
@@ -48,9 +49,7 @@ def _pictures(
         for run in point.runs
         if run.steady
     }
-    by_metric: dict[str, list[Curve]] = {}
-    for curve in curves:
-        by_metric.setdefault(curve.steady.metric, []).append(curve)
+    by_metric = grouped(curves, key=lambda curve: curve.steady.metric)
     for name, few in by_metric.items():
         yield _picture(few, x, what, metrics[name])
 

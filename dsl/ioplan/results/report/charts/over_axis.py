@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
 from ioplan.core.units import metric_text
 from ioplan.language.metric import Metric
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import (
     axis_title,
     in_order,
@@ -110,9 +110,7 @@ def over_axis(request: Request) -> Iterator[ChartSpec]:
 def over_rounds(request: Request) -> Iterator[ChartSpec]:
     points = []
     for point in request.points:
-        rounds: dict[int, list[RunRecord]] = {}
-        for run in point.runs:
-            rounds.setdefault(run.asked.round, []).append(run)
+        rounds = grouped(point.runs, key=lambda run: run.asked.round)
         for number, runs in rounds.items():
             dimensions = point.dimensions | {"round": str(number)}
             points.append(Point(dimensions, runs))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.core.grouping import grouped
 from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric, why_not_in_intervals
@@ -66,10 +67,7 @@ Figures = list[float | None]
 
 def timed_cells(points: Sequence[Point]) -> list[Cell]:
     """The runs of each cell in their order; its steps share their time."""
-    cells: dict[tuple[tuple[str, str], ...], list[Point]] = {}
-    for point in points:
-        cell = tuple(without(point.dimensions, "step").items())
-        cells.setdefault(cell, []).append(point)
+    cells = grouped(points, key=lambda p: tuple(without(p.dimensions, "step").items()))
     return [list(_timed(cell)) for cell in cells.values()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 
 from msgspec import Struct
@@ -45,21 +45,24 @@ class Curve(Struct, frozen=True):
 def parts(chart: ChartSpec) -> list[Part]:
     """The chart's rows, split by what the page has panels or a choice for."""
     keys = [key for key in (chart.channels.pick, chart.channels.panel) if key]
-    overlay = _split(chart.overlay, keys) if chart.overlay else {}
+    over = chart.overlay
+    overlay = _split(over.records(), over, keys) if over else {}
     return [
         Part(_name(chart.frame, keys, values), rows, overlay.get(values, []))
-        for values, rows in _split(chart.frame, keys).items()
+        for values, rows in _split(chart.frame.records(), chart.frame, keys).items()
     ]
 
 
-def _split(frame: Frame, keys: Sequence[str]) -> dict[tuple[Value, ...], list[Row]]:
+def _split(
+    rows: Iterable[Row], frame: Frame, keys: Sequence[str]
+) -> dict[tuple[Value, ...], list[Row]]:
     """The rows by their values in some columns, in the order of these."""
     orders = [frame.column(key).order for key in keys]
 
     def rank(row: Row) -> list[int]:
         return [o.index(str(row[key])) for key, o in zip(keys, orders, strict=True)]
 
-    in_order = sorted(frame.records(), key=rank)
+    in_order = sorted(rows, key=rank)
     return grouped(in_order, key=lambda row: tuple(row[key] for key in keys))
 
 
@@ -77,10 +80,9 @@ def curves(chart: ChartSpec, part: Part) -> list[Curve]:
         columns = [c for c in chart.frame.columns if c.key.startswith("y")]
         return [_curve(chart, c.title, part.rows, c.key) for c in columns]
     keys = [key for key in (chart.channels.color, chart.channels.dash) if key]
-    frame = Frame(chart.frame.columns, [tuple(row.values()) for row in part.rows])
     return [
-        _curve(chart, _name(frame, keys, values), rows, chart.y)
-        for values, rows in _split(frame, keys).items()
+        _curve(chart, _name(chart.frame, keys, values), rows, chart.y)
+        for values, rows in _split(part.rows, chart.frame, keys).items()
     ]
 
 
