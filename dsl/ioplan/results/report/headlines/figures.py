@@ -125,11 +125,9 @@ class TestFigures(Struct, frozen=True, dict=True):
             return Headline(None, why=point.status)
         stated = self.reader.stated(metric, point.counted)
         over, steady, value = stated.over, stated.steady, stated.figure.value
-        against = (*self.doubts.of(point), *([BURST] * self._is_before_fall(point)))
         if value is None:
-            return Headline(None, why=stated.figure.why, against=against)
-        if stated.changed:
-            against = (*against, CHANGED)
+            return Headline(None, why=stated.figure.why)
+        against = (CHANGED,) * stated.changed
         figure = Headline(value, definition=stated.definition, against=against)
         if over is None or metric.stream or metric.name not in RATES:
             return figure
@@ -193,8 +191,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             return
         value, over, point = min(lowest, key=lambda row: row[0])
         text = f"the lowest {self._short_name(metric)} of {len(over.values)} intervals"
-        against = tuple(self.doubts.of(point))
-        figure = Headline(value, definition=text, against=against)
+        figure = Headline(value, definition=text)
         yield self._headline(f"{WORST} {over.interval}", metric, figure, point, points)
 
     def search(self) -> Headline:
@@ -233,6 +230,8 @@ class TestFigures(Struct, frozen=True, dict=True):
         count: str = "",
     ) -> Headline:
         verdicts = self._verdicts(name, metric, point)
+        against = () if point.failed else self.doubts.of(point)
+        is_burst = not name.startswith(WORST) and self._is_before_fall(point)
         unmet = any(verdict.outcome == "failed" for verdict in verdicts)
         return replace(
             figure,
@@ -248,6 +247,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             is_shortened=any(run.asked.shortened for run in point.runs),
             zero=self._zero(metric, figure, point),
             unmet=f"{metric} {UNMET}" * unmet,
+            against=(*against, *((BURST,) * is_burst), *figure.against),
             quantity=self._quantity(metric),
             word=f"{figure.word} {name.removesuffix(self._short_name(metric))}".strip(),
             size=size_of(point) if point.runs else "",
