@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import exp, log1p
 from statistics import fmean, median
@@ -106,9 +106,7 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         threshold_percent=question.threshold_percent,
         differences=method_differences(base.runs, new.runs),
         all_cells=tuple(
-            rows.of_all_cells(decided.table, decided.common)
-            for decided in decisions
-            if decided.common
+            rows.of_all_cells(d.table, d.common) for d in decisions if d.common
         ),
         rows=tuple(by_place[pair.base.key, metric] for pair, metric in places),
         noise=tuple(_noise_summary(decided.table) for decided in decisions),
@@ -135,17 +133,13 @@ def _table(
     sides: tuple[Side, Side],
     question: Question,
 ) -> MetricTable:
-    base, new = units(sides[0].sessions, sides[1].sessions)
+    base, new = units(*(side.sessions for side in sides))
     keys = list(dict.fromkeys(cell.key for side in sides for cell in side.cells))
     noise = assumed_noise(noise_of(figures, peers), question.noise_percent, keys)
-    cells = (
-        MetricPair(
-            _side(figures, pair.base, base),
-            _side(figures, pair.new, new),
-            has_one_method(pair),
-        )
-        for pair in pairs
-    )
+    cells = []
+    for pair in pairs:
+        own = _side(figures, pair.base, base), _side(figures, pair.new, new)
+        cells.append(MetricPair(*own, has_one_method(pair)))
     return MetricTable(figures.metric, tuple(cells), noise)
 
 
@@ -236,7 +230,7 @@ class Rows(Struct, frozen=True):
         if estimate and outcome in ("different", "suspected"):
             is_more = estimate.difference > 0
             verdict = "better" if is_more == is_more_better else "worse"
-        elif verdict == "inconclusive" and self.is_of_drives and not estimate:
+        elif outcome == "inconclusive" and self.is_of_drives and not estimate:
             verdict = "ratio"
         if outcome == "suspected":
             verdict, why = "suspected", f"{verdict}, but only {why}"
@@ -279,19 +273,18 @@ def _noise_summary(table: MetricTable) -> NoiseSummary:
     noise = table.noise
     sessions = [noise.session(pair.new.key) for pair in table.pairs]
     is_estimated = noise.source not in ("", ASSUMED_SOURCE)
-    shared = noise.shared if is_estimated else None
     return NoiseSummary(
         metric=str(table.metric),
-        run_percent=_median_percent(noise.run.values()),
-        session_percent=_median_percent(filter(None, sessions)),
-        shared_percent=percent(shared) if shared else None,
-        drive_percent=percent(noise.drive) if noise.drive else None,
+        run_percent=_median_percent(*noise.run.values()),
+        session_percent=_median_percent(*sessions),
+        shared_percent=_median_percent(noise.shared if is_estimated else None),
+        drive_percent=_median_percent(noise.drive),
         source=noise.source or UNKNOWN_NOISE,
     )
 
 
-def _median_percent(variances: Iterable[Variance]) -> float | None:
-    sizes = [percent(variance) for variance in variances]
+def _median_percent(*variances: Variance | None) -> float | None:
+    sizes = [percent(variance) for variance in variances if variance]
     return median(sizes) if sizes else None
 
 

@@ -108,15 +108,13 @@ def detection(
         peers = other_sessions(store, run_ids, {newest}) if newest else []
         for metric in noise:
             noise[metric] = noise_of(RunFigures(Reader(store), metric), peers)
+    cells, change = len(run_ids), change_percent / 100
     return Detection(
         change_percent=change_percent,
         threshold_percent=Question().threshold_percent,
         found_percent=100 * POWER,
-        cells=len(run_ids),
-        metrics=tuple(
-            _needs(metric, own, len(run_ids), change_percent / 100)
-            for metric, own in noise.items()
-        ),
+        cells=cells,
+        metrics=tuple(_needs(m, own, cells, change) for m, own in noise.items()),
     )
 
 
@@ -129,15 +127,15 @@ def _needs(
     if not own:
         shared = Variance(ASSUMED.value / cells, ASSUMED.degrees)
     size, limit = -log1p(-change), log1p(Question().threshold)
-    is_pooled = shared is not None and cells >= FEWEST_CELLS
-    share = CELL_SHARE if is_pooled else CELL_SHARE + COMMON_SHARE
+    share, all_cells = CELL_SHARE + COMMON_SHARE, None
+    if shared is not None and cells >= FEWEST_CELLS:
+        share = CELL_SHARE
+        all_cells = sessions_needed(shared, size, limit, ALPHA * COMMON_SHARE)
     p_value = ALPHA * share / (cells * len(DEFAULT_METRICS))
     middle = sizes[len(sizes) // 2]
     return MetricNeeds(
         metric=str(metric),
-        all_cells=sessions_needed(shared, size, limit, ALPHA * COMMON_SHARE)
-        if is_pooled and shared
-        else None,
+        all_cells=all_cells,
         one_cell=sessions_needed(middle, size, limit, p_value),
         noisiest_cell=sessions_needed(sizes[-1], size, limit, p_value),
         nights=nights_needed(middle, size, cells + (cells >= FEWEST_CELLS)),

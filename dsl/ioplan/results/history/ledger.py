@@ -28,18 +28,16 @@ def recorded(store: Store, history: History) -> History:
 
     A store that cannot be written to is only read. Raises StoreError.
     """
-    stored = _stored(store)
-    at = datetime.now(UTC).isoformat()
+    stored, at = _stored(store), datetime.now(UTC).isoformat()
     all_series, events = [], []
     for series in history.series:
         key = _key(history, series)
         before = stored.get(key, [])
-        new = list(added(before, series))
-        for entry in new:
+        signals = (*before, *added(before, series))
+        all_series.append(series.model_copy(update={"signals": signals}))
+        for entry in signals[len(before) :]:
             text = json.dumps([key, entry.model_dump(mode="json")])
             events.append((entry.seen, SessionEvent(at=at, kind="signal", text=text)))
-        update = {"signals": (*before, *new)}
-        all_series.append(series.model_copy(update=update))
     with suppress(StoreError):  # the next look finds them again
         if events:
             store.add_events(events)

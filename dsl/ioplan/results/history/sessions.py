@@ -72,17 +72,16 @@ DEFAULT_BY = ("drive", "host", "backend")
 
 def changed(before: Conditions, after: Conditions) -> tuple[str, ...]:
     """`firmware 1.0 -> 1.1` for all that are known of both and differ."""
-    return () if before is after else tuple(_changed(before, after))
-
-
-def _changed(before: Conditions, after: Conditions) -> Iterator[str]:
-    for name in CONDITIONS:
-        old, new = before.get(name, ""), after.get(name, "")
-        if not old or not new or old == new:
-            continue
-        if name == "backend" and before.get("backend version"):
-            continue  # the version has both
-        yield name if name == MITIGATIONS else f"{name} {old} -> {new}"
+    if before is after:
+        return ()
+    values = {n: (before.get(n, ""), after.get(n, "")) for n in CONDITIONS}
+    if before.get("backend version"):
+        del values["backend"]  # the version has both
+    return tuple(
+        name if name == MITIGATIONS else f"{name} {old} -> {new}"
+        for name, (old, new) in values.items()
+        if old and new and old != new
+    )
 
 
 # The figures of sessions.
@@ -181,11 +180,12 @@ class SessionReader:
                 self.cells |= {cell.key: cell for cell in places}
                 figures[session] = self._figures(page, records, start, places)
         for row in self._settings(firsts):
-            session = row["session"]
-            conditions = self._conditions_of(row)
-            yield SessionFigures(
-                session, row["started_at"], conditions, figures[session]
+            id, began, conditions = (
+                row["session"],
+                row["started_at"],
+                self._setting(row),
             )
+            yield SessionFigures(id, began, conditions, figures[id])
 
     def _condition(self, sessions: Iterable[str]) -> tuple[str, dict[str, str]]:
         of_sessions, names = listed("session", [*sessions])
@@ -261,7 +261,7 @@ class SessionReader:
             rows = connection.rows(query, **values)
         return [row for row in rows if firsts[row["session"]] == row["seq"]]
 
-    def _conditions_of(self, row: Row) -> Conditions:
+    def _setting(self, row: Row) -> Conditions:
         key = _setting(row)
         if key not in self._conditions:
             of_run = {"session": row["session"], "seq": row["seq"]}
