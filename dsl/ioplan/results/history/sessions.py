@@ -180,12 +180,8 @@ class SessionReader:
                 self.cells |= {cell.key: cell for cell in places}
                 figures[session] = self._figures(page, records, start, places)
         for row in self._settings(firsts):
-            id, began, conditions = (
-                row["session"],
-                row["started_at"],
-                self._setting(row),
-            )
-            yield SessionFigures(id, began, conditions, figures[id])
+            id, began = row["session"], row["started_at"]
+            yield SessionFigures(id, began, self._setting(row), figures[id])
 
     def _condition(self, sessions: Iterable[str]) -> tuple[str, dict[str, str]]:
         of_sessions, names = listed("session", [*sessions])
