@@ -14,11 +14,15 @@ NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
     *("chrome", "microsoft-edge"),
 )
-WINDOW = "900,1400"
-"""What charts are laid out for, in pixels: as narrow as a sheet, in one column."""
+OPTIONS = (
+    *("--headless=new", "--disable-gpu", "--disable-extensions", "--no-first-run"),
+    *("--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"),
+    "--window-size=900,1400",  # as narrow as a sheet, in one column
+    "--virtual-time-budget=30000",  # milliseconds for the page's scripts to draw
+    "--dump-dom",
+)
+"""A browser of its own, that reaches nothing."""
 MOST_S = 180
-BUDGET_MS = 30_000
-"""How long the scripts of a page may take to draw a picture, in the page's time."""
 OTHERWISE = "open the HTML report in a browser, which prints it and saves its charts"
 PICTURE = re.compile(r'<pre id="picture">(data:[^<&]+)</pre>')
 
@@ -35,14 +39,11 @@ def picture(page: str, kind: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="ioplan-picture-") as folder:
         source = Path(folder, "report.html")
         source.write_text(page, "utf-8")
-        options = _options(Path(folder, "profile"))
-        drawn = _run(
-            [
-                *(_browser(), *options, "--dump-dom"),
-                f"--virtual-time-budget={BUDGET_MS}",
-                f"{source.as_uri()}?picture={kind.upper()}",
-            ]
-        )
+        # root has no sandbox to be in
+        as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+        profile = f"--user-data-dir={folder}/profile"
+        address = f"{source.as_uri()}?picture={kind.upper()}"
+        drawn = _run([_browser(), *as_root, *OPTIONS, profile, address])
     if not (url := PICTURE.search(drawn)):
         raise BrowserError(f"the browser drew no chart; {OTHERWISE}")
     with urlopen(url[1]) as data:
@@ -57,23 +58,6 @@ def _browser() -> str:
             f"install it (apt install chromium), or {OTHERWISE}"
         )
     return browser
-
-
-def _options(profile: Path) -> list[str]:
-    """A browser of its own, that reaches nothing; root has no sandbox to be in."""
-    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return [
-        *as_root,
-        "--headless=new",
-        "--disable-gpu",
-        "--disable-extensions",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        f"--window-size={WINDOW}",
-        "--force-device-scale-factor=2",
-        f"--user-data-dir={profile}",
-    ]
 
 
 def _run(command: list[str]) -> str:
