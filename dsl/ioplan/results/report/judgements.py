@@ -120,8 +120,8 @@ def _met(
     expectation: str, cells: Sequence[Judgement], limits: bool
 ) -> Iterator[tuple[str, str]]:
     """The line on the cells where it held, and on those that were not measured."""
-    held = [one.verdict for one in cells if one.verdict and one.outcome == "held"]
-    missing = sum(one.verdict is None for one in cells)
+    held = [own.verdict for own in cells if own.verdict and own.outcome == "held"]
+    missing = sum(own.verdict is None for own in cells)
     of = f" of {counted(len(cells), 'cell')}"
     where = f" in {len(held) or missing}{of}" if len(cells) > 1 else ""
     outcome = NOT_MEASURED if missing else "held"
@@ -139,15 +139,15 @@ def _unmet(
     expectation: str, outcome: str, cells: Sequence[Judgement], limits: bool
 ) -> list[str]:
     """A line for each cell, or one for all of them."""
-    unmet = [one for one in cells if one.outcome == outcome]
-    verdicts = [one.verdict for one in unmet if one.verdict]
-    places = [one.cell for one in unmet]
+    unmet = [judgement for judgement in cells if judgement.outcome == outcome]
+    verdicts = [judgement.verdict for judgement in unmet if judgement.verdict]
+    places = [judgement.cell for judgement in unmet]
     if len(unmet) <= MOST_APART:
         return [verdict_line(*p, limits) for p in zip(places, verdicts, strict=True)]
-    worst = max(unmet, key=lambda one: one.distance)
+    worst = max(unmet, key=lambda judgement: judgement.distance)
     at = f", worst at {place_text(worst.cell)}"
     at *= worst.verdict is not None and worst.verdict.actual is not None
-    where = cells_text(places, [one.cell for one in cells])
+    where = cells_text(places, [judgement.cell for judgement in cells])
     in_cells = f"in {len(unmet)} of {counted(len(cells), 'cell')}{where}"
     figures = f"{_measured(verdicts)}{at}{_why(verdicts)}"
     return [f"{outcome} {in_cells}: {expectation}: {figures}"]
@@ -180,8 +180,8 @@ def _measured(verdicts: Sequence[Verdict]) -> str:
 
 def _baseline_text(verdicts: Sequence[Verdict]) -> str:
     """`, baseline 120 k IOPS in session ID`; empty without one."""
-    ids = dict.fromkeys(one.baseline for one in verdicts if one.baseline)
-    values = [one.baseline_value for one in verdicts if one.baseline]
+    ids = dict.fromkeys(verdict.baseline for verdict in verdicts if verdict.baseline)
+    values = [verdict.baseline_value for verdict in verdicts if verdict.baseline]
     if not ids:
         return ""
     is_same = len({*values}) == 1
@@ -191,7 +191,7 @@ def _baseline_text(verdicts: Sequence[Verdict]) -> str:
 
 def _why(verdicts: Sequence[Verdict]) -> str:
     """The first reason, in brackets, and whether there are others."""
-    whys = dict.fromkeys(one.why for one in verdicts if one.why)
+    whys = dict.fromkeys(verdict.why for verdict in verdicts if verdict.why)
     return f" ({next(iter(whys))}{', …' if len(whys) > 1 else ''})" if whys else ""
 
 

@@ -85,21 +85,22 @@ def _step_labels(
 
     One without a name is told by its number, and by what it does if all its cells do.
     """
-    said: dict[int, set[str]] = defaultdict(set)
+    asked = [run.asked for run in chain.from_iterable(runs.values())]
+    planned = chain.from_iterable(missing.values())
+    works: dict[int, set[str]] = defaultdict(set)
     names: dict[int, str] = {}
-    for record in chain.from_iterable(runs.values()):
-        asked = record.asked
-        said[asked.step].add(does(asked.workload))
-        names[asked.step] = asked.name
-    for run in chain.from_iterable(missing.values()):
-        said[run.index].add(does(run.workload))
-        names[run.index] = run.template.name
-    if len(said) < 2:
+    for index, name, workload in (
+        *((run.step, run.name, run.workload) for run in asked),
+        *((run.index, run.template.name, run.workload) for run in planned),
+    ):
+        works[index].add(does(workload))
+        names[index] = name
+    if len(works) < 2:
         return {}
     return {
         index: step_label(names[index], index)
         + (f" {min(texts)}" if len(texts) == 1 and not names[index] else "")
-        for index, texts in said.items()
+        for index, texts in works.items()
     }
 
 
@@ -124,25 +125,25 @@ def _not_measured(
             yield Point({"session": label, **run.cell_text, **step})
 
 
-def figures_of(found: Iterable[Point]) -> str:
+def figures_of(cells: Iterable[Point]) -> str:
     """Which rounds the figures of these points are of; empty without rounds."""
-    windows = dict.fromkeys(str(point.window) for point in found if point.window)
+    windows = dict.fromkeys(str(point.window) for point in cells if point.window)
     if len(windows) > 1:
         return "the steady window, or else the last rounds, of each session"
     return next(iter(windows), "")
 
 
-def only_trims(found: Iterable[RunRecord]) -> bool:
+def only_trims(records: Iterable[RunRecord]) -> bool:
     """Whether there is nothing but trims to show."""
-    runs = list(found)
+    runs = list(records)
     trims = (run.directions.get("trim") for run in runs)
     return not any(run.total.ios for run in runs) and any(trims)
 
 
-def only_writes(found: Iterable[RunRecord]) -> bool:
+def only_writes(records: Iterable[RunRecord]) -> bool:
     """Whether all that runs were to do is to write."""
-    streams = [stream for run in found for stream in run.asked.workload.streams]
-    return not any(one.read_percent or one.trim_percent for one in streams)
+    streams = [stream for run in records for stream in run.asked.workload.streams]
+    return not any(stream.read_percent or stream.trim_percent for stream in streams)
 
 
 def meeting(
@@ -152,7 +153,7 @@ def meeting(
     if when is None or test is None:
         return list(all_points)
     values = _values(test)
-    return [one for one in all_points if _holds(when, one.dimensions, values)]
+    return [point for point in all_points if _holds(when, point.dimensions, values)]
 
 
 def _values(test: Test) -> dict[tuple[str, str], CellValue]:

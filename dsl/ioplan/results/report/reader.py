@@ -61,13 +61,13 @@ class Reader:
     def figures(
         self, metrics: Sequence[Metric], records: Sequence[RunRecord]
     ) -> list[Figure]:
-        """Several metrics of one part of the same runs: a row of a table."""
+        """Several metrics of run part of the same runs: a row of a table."""
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
         if any(map(ends_steady, records)):
             return [self.stated(metric, records).figure for metric in metrics]
-        measured = [one for one in records if _has_io(one)]
-        bare = [Sample(one, NO_DETAIL) for one in measured or records]
+        measured = [run for run in records if _has_io(run)]
+        bare = [Sample(run, NO_DETAIL) for run in measured or records]
         scope = scope_of(metrics[0], bare)
         return [
             self._figure(metric, measured, scope)
@@ -93,7 +93,7 @@ class Reader:
         rates = partial(self.over_time, records=records)
         if any(map(ends_steady, records)):
             return stated(metric, self._whole_samples(records), rates=rates)
-        bare = [Sample(one, NO_DETAIL) for one in records]
+        bare = [Sample(run, NO_DETAIL) for run in records]
         return stated(metric, bare, self.figure(metric, records), rates)
 
     def _whole_samples(self, records: Sequence[RunRecord]) -> list[Sample]:
@@ -103,7 +103,7 @@ class Reader:
 
     def over_time(self, metric: Metric, records: Sequence[RunRecord]) -> OverTime:
         """A rate in the intervals of the runs of a cell, read once for all figures."""
-        key = metric, tuple((one.session, one.seq) for one in records)
+        key = metric, tuple((run.session, run.seq) for run in records)
         if key not in self.rates:
             self.rates[key] = over_time(metric, self._with_series(records))
         return self.rates[key]
@@ -124,7 +124,7 @@ class Reader:
         """The intervals of a run, with the telemetry of each that has any."""
         detail = self.store.detail(record.session, record.seq)
         readings = {point.t_s: point for point in detail.telemetry}
-        return ((one, readings.get(one.t_s)) for one in detail.series)
+        return ((interval, readings.get(interval.t_s)) for interval in detail.series)
 
     def intervals(self, record: RunRecord) -> IntervalCounts:
         """What each stream counted in each of them; none of a run that has no counts.

@@ -15,7 +15,13 @@ from ioplan.core.units import (
     time_text,
 )
 from ioplan.language.quantity import size_text
-from ioplan.records.record import DirectionResult, EventMade, RunRecord, Steady
+from ioplan.records.record import (
+    DirectionResult,
+    EventMade,
+    Percentile,
+    RunRecord,
+    Steady,
+)
 from ioplan.records.seek import Found
 from ioplan.results.measure.metrics import (
     NO_DETAIL,
@@ -53,25 +59,25 @@ def found_at(record: RunRecord) -> str:
     return ": ".join(filter(None, (place_text(record.asked.cell), text)))
 
 
-def found_line(found: Found) -> str:
+def found_line(result: Found) -> str:
     """`qd = 24: fails at 25, confirmed; 9 probes`."""
-    if found.value is None:
-        return f"{found.nothing}; {counted(found.probes, 'probe')}"
-    sign = found.beyond or "="
-    return f"{found.axis} {sign} {found.text}: {'; '.join(_surety(found))}"
+    if result.value is None:
+        return f"{result.nothing}; {counted(result.probes, 'probe')}"
+    sign = result.beyond or "="
+    return f"{result.axis} {sign} {result.text}: {'; '.join(_surety(result))}"
 
 
-def _surety(found: Found) -> Iterator[str]:
+def _surety(result: Found) -> Iterator[str]:
     beyond = "passes up to the end of the range"
-    if found.interval:
-        beyond = f"95 % interval {found.interval}"
-    elif found.no_at is not None:
-        beyond = f"fails at {found.no_text}"
-    yield f"{beyond}, {'confirmed' if found.confirmed else 'not confirmed'}"
-    yield counted(found.probes, "probe")
-    if found.undecided:
-        yield f"{found.undecided} undecided"
-    if not found.monotone:
+    if result.interval:
+        beyond = f"95 % interval {result.interval}"
+    elif result.no_at is not None:
+        beyond = f"fails at {result.no_text}"
+    yield f"{beyond}, {'confirmed' if result.confirmed else 'not confirmed'}"
+    yield counted(result.probes, "probe")
+    if result.undecided:
+        yield f"{result.undecided} undecided"
+    if not result.monotone:
         yield "not monotone: a value beyond one that fails passes"
 
 
@@ -89,14 +95,15 @@ def latencies(result: DirectionResult) -> list[str]:
     latency = result.latency
     if latency is None:
         return ["–"] * 4
-    by_percent = {p.percent: p for p in latency.percentiles}
-    shown = []
-    for percent in PERCENTS:
-        found = by_percent.get(percent)
-        text = latency_text(found.latency_ns if found else None)
-        text = f"≥ {text}" if found and found.is_bound else text
-        shown.append(text if found is None or found.supported else f"({text})")
-    return [latency_text(latency.mean_ns), *shown, latency_text(latency.max_ns)]
+    tails = [_percentile_text(latency.percentile(percent)) for percent in PERCENTS]
+    return [latency_text(latency.mean_ns), *tails, latency_text(latency.max_ns)]
+
+
+def _percentile_text(percentile: Percentile | None) -> str:
+    if percentile is None:
+        return latency_text(None)
+    text = f"{'≥ ' * percentile.is_bound}{latency_text(percentile.latency_ns)}"
+    return text if percentile.supported else f"({text})"
 
 
 def access_text(stream: Stream) -> str:

@@ -118,7 +118,8 @@ def comparison_sentence(entries: Sequence[Contest], labels: Sequence[str]) -> st
     pair = leaders(entries, labels)
     if len(pair) < 2:
         return ""
-    gains = [(one.gain(*pair), one) for one in entries if one.any.goal == ""]
+    measured = [contest for contest in entries if contest.any.goal == ""]
+    gains = [(contest.gain(*pair), contest) for contest in measured]
     known = [(max(gain, 1 / gain), gain, contest) for gain, contest in gains if gain]
     known.sort(key=lambda entry: entry[0])
     if not known:
@@ -126,8 +127,8 @@ def comparison_sentence(entries: Sequence[Contest], labels: Sequence[str]) -> st
     (_, small, smallest), (_, large, largest) = known[0], known[-1]
     first, second = pair
     if largest.is_equal(*pair):
-        some = f"the {len(known)} headlines that can be compared"
-        which = "every headline" if len(known) == len(entries) else some
+        comparable = f"the {len(known)} headlines that can be compared"
+        which = "every headline" if len(known) == len(entries) else comparable
         return _fitting([f"{first} and {second} are equal in {which}"])
     better, other = pair if large >= 1 else pair[::-1]
     facts = [_difference(largest, max(large, 1 / large), better, other)]
@@ -165,7 +166,7 @@ def _closeness(
 
 def headline_sentence(tests: Mapping[str, Sequence[Headline]]) -> str:
     """The first headline of the first two tests that have a figure to rely on."""
-    firm = {test: [one for one in own if one.is_firm] for test, own in tests.items()}
+    firm = {test: [h for h in own if h.is_firm] for test, own in tests.items()}
     facts = [f"{test}: {_stated(own[0])}" for test, own in firm.items() if own]
     return _fitting(facts[:2])
 
@@ -185,7 +186,7 @@ def expectation_sentence(judged: Mapping[str, Sequence[Judgement]]) -> str:
 
     It names the expectation that missed its limit by most. Empty where none failed.
     """
-    every = [(label, one) for label, some in judged.items() for one in some]
+    every = [(label, judgement) for label, own in judged.items() for judgement in own]
     failed = [pair for pair in every if pair[1].outcome == "failed"]
     if not failed:
         return ""

@@ -322,8 +322,8 @@ def with_pause(
     sustained, last = fmean(over(run).sustained), fmean(over(before).sustained or [0.0])
     if not last <= SAME * sustained or sustained > FALL * regained.value:
         return burst
-    others = (over(one).unsustained for one in writes.values() if not _is_paused(one))
-    most = max((one.written_bytes for one in others if one), default=0.0)
+    others = (over(run).unsustained for run in writes.values() if not _is_paused(run))
+    most = max((burst.written_bytes for burst in others if burst), default=0.0)
     is_least = regained.written_bytes >= ALL * most
     return replace(regained, idle_s=_idle_s(before, run), may_be_all=is_least)
 

@@ -60,7 +60,7 @@ def headlines(
     measured = last_alike([point for point in points if point.runs])
     if all(point.failed for point in measured):
         return ()
-    limits = {one.text: one.metric for one in (test.expectations if test else ())}
+    limits = {line.text: line.metric for line in (test.expectations if test else ())}
     last_steps = [*measured, *(point for point in points if not point.runs)]
     figures = TestFigures(last_steps, reader, doubts, limits=limits)
     if test and test.headlines:
@@ -193,6 +193,6 @@ def by_test(
     tests = {test.title: test for test in plan.tests} if plan else {}
     known = doubts(records)
     return {
-        test: headlines(points({"": some}), reader, tests.get(test), known)
-        for test, some in runs.items()
+        test: headlines(points({"": own}), reader, tests.get(test), known)
+        for test, own in runs.items()
     }

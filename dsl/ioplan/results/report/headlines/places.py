@@ -40,23 +40,25 @@ def purity(access: str) -> int:
 
 def load(point: Point) -> int:
     """How many I/Os are outstanding at most."""
-    return sum(one.threads * one.qd for one in _streams(point))
+    return sum(stream.threads * stream.qd for stream in _streams(point))
 
 
 def writes(point: Point) -> bool:
     """Whether it fills what caches writes."""
-    return any(one.read_percent < 100 for one in _streams(point))
+    return any(stream.read_percent < 100 for stream in _streams(point))
 
 
 def flushes(point: Point) -> bool:
     """Whether streams flush what they write, unless they never came to it."""
-    syncs = any(one.sync_ios for run in point.counted for one in run.streams)
+    syncs = any(stream.sync_ios for run in point.counted for stream in run.streams)
     return any(map(_flushes, _streams(point))) and (point.failed or syncs)
 
 
 def does_more(point: Point) -> bool:
     """Whether it has I/O that no flush follows: reads, and streams without flushes."""
-    return any(one.read_percent or not _flushes(one) for one in _streams(point))
+    return any(
+        stream.read_percent or not _flushes(stream) for stream in _streams(point)
+    )
 
 
 def _flushes(stream: Stream) -> bool:
@@ -65,15 +67,15 @@ def _flushes(stream: Stream) -> bool:
 
 def is_rated(point: Point) -> bool:
     """Whether the plan says how fast it goes, so that throughput is no finding."""
-    return all(one.rate or one.pause_ns for one in _streams(point))
+    return all(stream.rate or stream.pause_ns for stream in _streams(point))
 
 
 def is_reached(point: Point) -> bool:
     """Whether all came at the rate that the plan sets, so that it has no spread."""
-    streams = [one for run in point.counted for one in run.streams]
-    done = sum(d.ios for one in streams for d in one.directions.values())
-    backlog = sum(one.backlog_ios for one in streams)
-    rated = all(one.rate for one in _streams(point))
+    streams = [stream for run in point.counted for stream in run.streams]
+    done = sum(d.ios for stream in streams for d in stream.directions.values())
+    backlog = sum(stream.backlog_ios for stream in streams)
+    rated = all(stream.rate for stream in _streams(point))
     return rated and backlog <= MOST_BACKLOG * done
 
 
@@ -87,7 +89,7 @@ def rates_of(points: Sequence[Point]) -> tuple[str, ...]:
 
 def mean_bytes(point: Point) -> float:
     """The mean size of a point's I/Os, as the plan has them."""
-    sizes = [_stream_bytes(one) for one in _streams(point)]
+    sizes = [_stream_bytes(stream) for stream in _streams(point)]
     return sum(sizes) / len(sizes)
 
 
@@ -110,8 +112,8 @@ def _stream_bytes(stream: Stream) -> float:
 
 def rate(point: Point) -> float:
     """I/Os or bytes per second that the plan sets."""
-    rates = (one.rate.all_per_s for one in _streams(point) if one.rate)
-    return sum(max(some) for some in rates)
+    rates = (stream.rate.all_per_s for stream in _streams(point) if stream.rate)
+    return sum(max(per_second) for per_second in rates)
 
 
 def place(point: Point) -> Place:
