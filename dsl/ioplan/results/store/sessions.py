@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.text import did_you_mean
 from ioplan.records.drive import Drive
 from ioplan.records.record import RunRecord
 from ioplan.records.session import EventKind, Session, SessionEvent, SessionStatus
-from ioplan.results.store.connection import Source, scalar
+from ioplan.results.store.connection import scalar
 from ioplan.results.store.database import Database, with_reserve
 from ioplan.results.store.errors import KeyViolation, ReserveUsedError, StoreError
 from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
@@ -64,10 +63,6 @@ ALL_SESSIONS, OF_ID = _sessions("TRUE"), _sessions("session.id = :id")
 class SessionStore(Database):
     """Sessions by their ids. Every method may raise StoreError."""
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self._envs: set[str] = set()
-
     def begin(self, session: Session) -> None:
         """Store a session. One that is there already takes this status.
 
@@ -76,9 +71,9 @@ class SessionStore(Database):
         """
         if self.reserve:
             self.reserve.acquire()
-        self._add_env(session.host)
         try:
             with self.writing() as connection:
+                insert_missing(connection, "env", env_row(session.host))
                 if session.drive:
                     insert_missing(connection, "drive", drive_row(session.drive))
                 insert(connection, "session", session_row(session))
@@ -90,16 +85,6 @@ class SessionStore(Database):
                     StoreFault.SESSION_CONFLICT,
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
-
-    def _add_env(self, host: dict[str, Any]) -> str:
-        """Store a host's facts once; returns their digest."""
-        row = env_row(host)
-        digest = row["digest"]
-        if digest not in self._envs:
-            with self.writing() as connection:
-                insert_missing(connection, "env", row)
-            self._envs.add(digest)
-        return digest
 
     def update_plan(self, session: Session, records: Iterable[RunRecord]) -> None:
         """A session goes on with an edited plan, or with edited files of it.

@@ -26,8 +26,8 @@ from ioplan.results.store.connection import Connection, Row, scalar
 from ioplan.results.store.database import with_reserve
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.layout.tables import COLUMNS, insert
-from ioplan.results.store.rows import state_of, state_row
+from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
+from ioplan.results.store.rows import env_row, state_of, state_row
 from ioplan.results.store.runs import OF_RUN, Fields, read_runs, run_row, same_run
 from ioplan.results.store.session_folder import is_locked, session_folder
 from ioplan.results.store.sessions import SessionStore
@@ -77,12 +77,14 @@ class Store(SessionStore):
         Adding the same run again changes nothing, and returns False. Another run
         of the same session and seq is an error.
         """
-        run = run_row(record, self._add_env(record.host))
+        env = env_row(record.host)
+        run = run_row(record, env["digest"])
         figures = list(figure_rows(record))
         key: Row = {"session": record.session, "seq": record.seq}
         parts = codec.encode_detail(detail)
         try:
             with self.writing() as connection:
+                insert_missing(connection, "env", env)
                 insert(connection, "run", run)
                 insert(connection, "figure", *figures)
                 insert(connection, "run_blob", key | parts)
