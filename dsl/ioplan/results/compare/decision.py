@@ -176,7 +176,7 @@ def cell_estimate(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
     units = [side.units for side in sides]
     parts = [_of_mean(own[0], *units)]
     if pair.base.key != pair.new.key:
-        parts = [_of_mean(*one) for one in zip(own, units, strict=True)]
+        parts = list(map(_of_mean, own, units))
     error = total(_of_mean(noise.shared, *units), *parts)
     tails = _tails(CELL_TAILS, noise.shared, *own)
     return _estimate(pair.difference, error, units, session, tails)

@@ -122,7 +122,7 @@ def _metrics(pair: CellPair, question: Question) -> tuple[Metric, ...]:
     base, new = (cell.any.found for cell in pair)
     if not base or not new:
         return question.metrics
-    sought = (Metric(name=one.axis, sought=one.kind) for one in (base, new))
+    sought = (Metric(name=seek.axis, sought=seek.kind) for seek in (base, new))
     return tuple(dict.fromkeys(sought))
 
 
@@ -290,7 +290,7 @@ def _median_percent(*variances: Variance | None) -> float | None:
 
 def _unmeasured_cells(base: Side, new: Side) -> Iterator[str]:
     """Cells of both plans where both sides ended before they were measured."""
-    if any(all(one.status == "ok" for one in side.sessions) for side in (base, new)):
+    if any(all(s.status == "ok" for s in side.sessions) for side in (base, new)):
         return
     plans = map(recorded_plan, (*base.sessions, *new.sessions))
     places = {at: run for plan in plans if plan for at, run in places_of(plan).items()}

@@ -361,7 +361,7 @@ def other_sessions(
 def setups_of(store: Store, run_ids: Collection[str]) -> list[tuple[Session, Setup]]:
     """The finished sessions that did any of these runs, the newest first, with the
     setup of their first run. Raises StoreError."""
-    finished = (one for one in store.that_did(run_ids) if one.status == "ok")
+    finished = (s for s in store.that_did(run_ids) if s.status == "ok")
     sessions = list(islice(finished, MOST_CANDIDATES))
     condition, values = listed("session", [session.id for session in sessions])
     firsts = store.runs(Fields.SETUP, f"run.seq = 1 AND {condition}", **values)

@@ -104,7 +104,7 @@ def detection(
     noise = {metric: MetricNoise() for metric in DEFAULT_METRICS}
     if store:
         setups = setups_of(store, set(run_ids))
-        newest = next((setup for one, setup in setups if on.fits(one, setup)), None)
+        newest = next((own for session, own in setups if on.fits(session, own)), None)
         peers = other_sessions(store, run_ids, {newest}) if newest else []
         for metric in noise:
             noise[metric] = noise_of(RunFigures(Reader(store), metric), peers)

@@ -191,7 +191,7 @@ def analyse(
     limits: SeriesLimits,
 ) -> Series:
     """The series of these sessions; `about` has its names."""
-    evidence_limits = _limits(tuple(one.at for one in sessions), limits.watched)
+    evidence_limits = _limits(tuple(own.at for own in sessions), limits.watched)
     looks, segments = signals(values, evidence_limits, limits.threshold, limits.floor)
     fits, names = _fits(values, segments), [own.session for own in sessions]
     noise = _noise(fits, limits) if len(values) >= LEAST else None
@@ -324,7 +324,7 @@ def _is_white(values: Numbers) -> bool:
         return True
     squares = float(values @ values)
     at_lags = [float(values[k:] @ values[:-k]) / squares for k in range(1, lags + 1)]
-    total = sum(one**2 / (count - k) for k, one in enumerate(at_lags, 1))
+    total = sum(lag**2 / (count - k) for k, lag in enumerate(at_lags, 1))
     share = 2 / (9 * lags)
     return count * (count + 2) * total <= lags * (1 - share + FAR * sqrt(share)) ** 3
 

@@ -217,6 +217,8 @@ class FirstScreen(Struct, frozen=True):
     sentence: str = ""
     chips: tuple[Chip, ...] = ()
     cards: tuple[Bars, ...] = ()
+    is_in_chips: bool = False
+    """Whether a chip says what the sentence does."""
     failures: tuple[str, ...] = ()
     """Remarks on what failed that no chip has."""
 

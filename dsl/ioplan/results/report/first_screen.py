@@ -79,6 +79,7 @@ class _Screen(Struct, frozen=True, dict=True):
             sentence=self.sentence,
             chips=tuple(self._chips())[:MOST_CHIPS],
             cards=cards(self.contests, self.labels, ids),
+            is_in_chips=bool(self.outcomes["failed"]),
             failures=() if self.failed else tuple(self._failures()),
         )
 

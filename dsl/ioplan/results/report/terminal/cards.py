@@ -25,7 +25,6 @@ NARROW = 42
 """Columns of a bar and its value, beside which a name has room."""
 MOST_LINES = 5
 SEPARATOR = " · "
-COUNTED = "expectation"
 
 Row = tuple[str, Bar, Bars]
 """A name, and a bar of a card."""
@@ -72,7 +71,7 @@ def print_screen(
         texts = filter(None, (more, card.limit_text, *card.notes))
         _print_wrapped(console, (f"  {text}" for text in texts), "dim")
     console.print()
-    if COUNTED not in screen.sentence:  # a chip says it
+    if not screen.is_in_chips:
         _print_wrapped(console, [screen.sentence], "bold")
     print_known(console, screen)
 
