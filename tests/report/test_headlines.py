@@ -341,6 +341,20 @@ def test_bars_of_several_drives_fit(
     assert every.count("drive 00") > shown.count("drive 00") or count <= 8
 
 
+def test_a_title_does_not_hide_the_sentence(tmp_path):
+    """It is left out where a chip says it, whatever words it has."""
+    path = tmp_path / "s.db"
+    one, detail = made_run(2, {"qd": "1"})  # what was before is not known
+    with Store.open(path) as store:
+        for number, name in enumerate("AB", 1):
+            how = {"target": {"identity": {"model": name}}, "test": "No expectation"}
+            how["backend"] = BackendFacts(name="io_uring", version="1")
+            made = (at_rate(one, 1000.0 * number, **how), detail)
+            put(store, made, id=f"{JOB}-{number:03}", job=JOB)
+    shown = ioplan("show", JOB, "--store", path).out
+    assert "B reaches 2.0 times the IOPS of A in No expectation" in shown
+
+
 WRITES = "sequential 4KiB 0/100"
 FLUSHED = f"{WRITES}, sync every 1"
 BOTH = f"workload both {{\ndata = random 4KiB 100/0\nlog = {FLUSHED}\n}}\n"
