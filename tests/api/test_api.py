@@ -5,7 +5,6 @@ import io
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -34,13 +33,13 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.S | re.M)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def session(folder) -> ioplan.Session:
+def session(folder):
     return ioplan.run(PLAN, backend="sim", store="r.db", tag="nightly", test="R")
 
 
@@ -145,7 +144,7 @@ def test_importing_it_loads_nothing():
         ioplan.chek  # noqa: B018
 
 
-def printed_by(*words: str | Path, cwd: Path | None = None) -> str:
+def printed_by(*words, cwd=None):
     """What another Python prints, whatever its exit code."""
     done = program(sys.executable, *words, cwd=cwd)
     assert not done.stderr, done.stderr

@@ -1,6 +1,6 @@
 """What judges the engine's accuracy takes true figures of any machine, and no others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate, count
 from typing import Any
 
@@ -27,7 +27,7 @@ from ioplan_testing import calmly
 GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS
 
 
-def completions(services_ns: Sequence[int]) -> list[int]:
+def completions(services_ns):
     """Lindley's recursion: each I/O waits for its due time and for the one before."""
     rows = enumerate(services_ns)
     ends = accumulate(
@@ -36,7 +36,7 @@ def completions(services_ns: Sequence[int]) -> list[int]:
     return [*ends][1:]
 
 
-def seen(ends_ns: Sequence[int], starts_ns: Sequence[int]) -> list[Seen]:
+def seen(ends_ns, starts_ns):
     """As intervals of 5 ms and buckets tell of it."""
     return [
         Seen(
@@ -46,15 +46,15 @@ def seen(ends_ns: Sequence[int], starts_ns: Sequence[int]) -> list[Seen]:
     ]
 
 
-def bucket(ns: int) -> tuple[int, int]:
+def bucket(ns):
     return bucket_range(bucket_index(ns))
 
 
-def dues(count: int) -> list[int]:
+def dues(count):
     return [number * GAP_NS for number in range(count)]
 
 
-def issues(ends_ns: Sequence[int]) -> list[int]:
+def issues(ends_ns):
     """When each is issued: coordinated omission counts from then."""
     before = [0, *ends_ns[:-1]]
     return [max(due, end) for due, end in zip(dues(len(ends_ns)), before, strict=True)]
@@ -70,7 +70,7 @@ def test_any_stalls_of_the_machine_are_no_defect(services_ns):
     check_due(seen(ends_ns, dues(len(ends_ns))), GAP_NS)
 
 
-def starts_of(share: float) -> list[int]:
+def starts_of(share):
     """Where each latency is that share of what it was."""
     rows = zip(WITH_STALL, dues(200), strict=True)
     return [end - int((end - due) * share) for end, due in rows]
@@ -92,7 +92,7 @@ def test_another_start_or_rate_is_refused(name):
         check_due(seen(WITH_STALL, dues(200)), GAP_NS * 1.02)
 
 
-def counts(latencies_ns: Sequence[int]) -> dict[str, Any]:
+def counts(latencies_ns):
     """As the engine reports them."""
     bins: dict[int, int] = {}
     for ns in latencies_ns:
@@ -106,27 +106,27 @@ def counts(latencies_ns: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def stream_of(ios: int, backlog: int) -> dict[str, Any]:
+def stream_of(ios, backlog):
     reads = {"read": {"ios": ios}}
     return {"run_ns": RUN_NS, "directions": reads, "backlog_ios": backlog}
 
 
-def with_slow(count: int) -> dict[str, Any]:
+def with_slow(count):
     return counts([MS] * 500 + [200 * MS] * count)
 
 
-def latencies(starts_ns: Sequence[int]) -> dict[str, Any]:
+def latencies(starts_ns):
     rows = zip(WITH_STALL, starts_ns, strict=True)
     return counts([end - start for end, start in rows])
 
 
-def of_length(run_ms: int) -> dict[str, Any]:
+def of_length(run_ms):
     """A run whose engine waited a tenth of its time."""
     threads = {"main": {"waited_percent": 10.0}}
     return {"run_ns": run_ms * MS, "facts": {"conditions": {"threads": threads}}}
 
 
-def group(qd: int, every: int) -> float:
+def group(qd, every):
     """The time of a group whose I/Os take 0.1 ms, and its pause."""
     return 5 * MS + 1e5 * max(1, every / qd)
 
@@ -180,8 +180,8 @@ def test_what_is_off_is_refused(name):
             judge(*wrong)
 
 
-def failing(attempts: list[int]) -> None:
-    def measured(number: int) -> None:
+def failing(attempts):
+    def measured(number):
         attempts.append(number)
         raise AssertionError("a defect")
 

@@ -5,9 +5,6 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import jsonschema
 import paths
@@ -16,7 +13,7 @@ from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from plans import checked
 from sim_drive import DRIVES, WRITES, Bench
-from started import Started, is_running, started
+from started import is_running, started
 
 from golden import Golden
 from ioplan.backends import TargetFacts
@@ -28,7 +25,7 @@ DEMO = paths.ROOT / "examples/demo.ioplan"
 BACKENDS = ("io_uring", "fio", "sim")
 
 
-def records_of(backend: str, folder: Path) -> list[dict[str, Any]]:
+def records_of(backend, folder):
     """The demonstration plan, shortened, on one backend."""
     target = [] if backend == "sim" else ["--target", folder / f"{backend}.bin"]
     done = ioplan(
@@ -69,7 +66,7 @@ INTERRUPTED = ["io_uring", pytest.param("fio", marks=NEEDS_FIO)]
 
 
 @pytest.fixture
-def long_run(request, tmp_path, store_path) -> Iterator[Started]:
+def long_run(request, tmp_path, store_path):
     """An ioplan that measures its long test."""
     words = ("--target", tmp_path / "scratch", "--create", "16MiB")
     plan, backend = plan_file(tmp_path, PLAN), ("--backend", request.param)
@@ -109,7 +106,7 @@ shown is warned of; a chart is drawn all the same, and who writes `interval` wan
 """
 
 
-def gaps_of(backend: str, text: str, folder: Path) -> tuple[str, list[dict[str, Any]]]:
+def gaps_of(backend, text, folder):
     """How the test fits, and what is not exact."""
     done = ioplan("plan", plan_file(folder, text), "--backend", backend, "--json")
     (test,) = json.loads(done.out)["fit"]["tests"]
@@ -145,7 +142,7 @@ test "Phases" {
 """
 
 
-def run(backend: str, target: list[str], rate: str, folder: Path) -> dict[str, Any]:
+def run(backend, target, rate, folder):
     """The record, with its histograms."""
     file, store = folder / "phases.ioplan", folder / "store.db"
     file.write_text(PHASED.replace("RATE", rate))
@@ -157,7 +154,7 @@ def run(backend: str, target: list[str], rate: str, folder: Path) -> dict[str, A
     return {**record, "detail": detail}
 
 
-def bins(record: dict[str, Any], *phases: str) -> dict[tuple[str, str], Counter[int]]:
+def bins(record, *phases):
     """Of these phases together, by stream and direction."""
     found: dict[tuple[str, str], Counter[int]] = {}
     for one in record["detail"]["histograms"]:
@@ -180,7 +177,7 @@ def test_phases_of_the_engine_cover_its_run_bin_by_bin(tmp_path):
     assert ("reader", "read") in bins(record, "checkpoint")
 
 
-def ios(record: dict[str, Any], phase: str) -> int:
+def ios(record, phase):
     (found,) = (s for s in record["phases"][phase]["streams"] if s["name"] == "writer")
     total: int = found["total"]["ios"]
     return total
@@ -214,7 +211,7 @@ GIB = 1 << 30
 FACTS = TargetFacts(path="t", kind="file", capacity_bytes=GIB, block_bytes=512)
 
 
-def amplification(stream: Any, **limit: Any) -> float:
+def amplification(stream, **limit):
     """Of the second run, as the first one fills the drive."""
     bench = Bench(DriveSpec(), GIB)
     bench.run(stream, **limit)
@@ -232,7 +229,7 @@ def test_bytes_and_passes_wear_a_drive_alike():
     assert anew[0] > 1.2 * once[0]
 
 
-def jobs(text: str) -> list[bool]:
+def jobs(text):
     """Whether each job of a plan permutes."""
     steps = unfold(checked(text))
     return [job.streams[0].permuted for _, job in all_jobs(steps, FACTS, False)]

@@ -4,14 +4,12 @@ import os
 import sys
 import threading
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 from paths import ROOT
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import Event, Failure, Job, Result
+from ioplan.job import Failure, Result
 from ioplan.runner.guard import TargetError
 from ioplan_testing import Conformance, job, sizes, stream
 
@@ -27,22 +25,22 @@ MS_NS = 1_000_000
 class FileDevice:
     """A file, as slow as a disk."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path):
         self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self.size_bytes = os.fstat(self.fd).st_size
 
-    def read(self, offset: int, size: int) -> None:
+    def read(self, offset, size):
         time.sleep(0.001)
         if len(os.pread(self.fd, size, offset)) < size:
             raise OSError("the file ends before")
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset, data):
         time.sleep(0.001)
         if os.fstat(self.fd).st_size < offset + len(data):
             raise OSError("the file ends before")
         os.pwrite(self.fd, data, offset)
 
-    def close(self) -> None:
+    def close(self):
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -54,17 +52,17 @@ class FileBackend(BlockingBackend):
     name, version = "file", "1"
     device: type[FileDevice] = FileDevice
 
-    def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
+    def connect(self, path, options):
         return self.device(path)
 
 
-def with_device(device: type[FileDevice]) -> FileBackend:
+def with_device(device):
     backend = FileBackend()
     backend.device = device
     return backend
 
 
-def named(folder: Path) -> TargetRequest:
+def named(folder):
     path = folder / "disk"
     if not path.exists():
         path.write_bytes(os.urandom(SIZE_BYTES))
@@ -73,20 +71,20 @@ def named(folder: Path) -> TargetRequest:
 
 @pytest.mark.long
 class TestFile(Conformance):
-    def backend(self) -> FileBackend:
+    def backend(self):
         return FileBackend()
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         return named(folder)
 
 
-def events(backend: BlockingBackend, folder: Path, **fields: Any) -> list[Event]:
+def events(backend, folder, **fields):
     drive = backend.open(named(folder))
     asked = job(drive.facts, stream(drive.facts, qd=4, read_percent=50), **fields)
     return taken(backend, folder, asked)
 
 
-def taken(backend: BlockingBackend, folder: Path, asked: Job) -> list[Event]:
+def taken(backend, folder, asked):
     with backend.open(named(folder)).start(asked) as execution:
         return list(execution)
 
@@ -101,7 +99,7 @@ def taken(backend: BlockingBackend, folder: Path, asked: Job) -> list[Event]:
 )
 def test_a_device_that_fails(error, cause, tmp_path):
     class Broken(FileDevice):
-        def read(self, offset: int, size: int) -> None:
+        def read(self, offset, size):
             raise error
 
         write = read
@@ -114,7 +112,7 @@ def test_single_errors_are_counted(tmp_path):
     class Sometimes(FileDevice):
         count = 0
 
-        def read(self, offset: int, size: int) -> None:
+        def read(self, offset, size):
             Sometimes.count += 1
             if Sometimes.count % 10 == 0:
                 raise OSError("bad sector")
@@ -132,11 +130,11 @@ def test_what_hangs_does_not_outlast_stop(tmp_path):
     freed = threading.Event()
 
     class Hanging(FileDevice):
-        def read(self, offset: int, size: int) -> None:
+        def read(self, offset, size):
             freed.wait()
             raise ConnectionError("closed")
 
-        def close(self) -> None:
+        def close(self):
             freed.set()
             super().close()
 
@@ -157,7 +155,7 @@ def test_random_offsets_reach_the_whole_region(tmp_path):
     seen: set[int] = set()
 
     class Noting(FileDevice):
-        def read(self, offset: int, size: int) -> None:
+        def read(self, offset, size):
             seen.add(offset)
 
     backend = with_device(Noting)

@@ -1,26 +1,22 @@
 """The conformance kit finds what is wrong: each defect fails the test that is for it."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import pytest
 from msgspec import Struct
 from test_blocking import FileBackend, named
 from wrapped import Wrapped, WrappedDrive
 
-from ioplan.backends import Drive, Gap, TargetRequest
 from ioplan.job import (
     SECOND_NS,
-    Counts,
     Event,
     Failure,
     Job,
     Progress,
     Result,
-    StreamCounts,
 )
 from ioplan.workload import Uniform
 from ioplan_testing import SLACK_NS, Conformance, Times
@@ -45,36 +41,36 @@ class Defect(Struct, frozen=True):
 class Wrong(Wrapped):
     """A sound execution, but for what a defect does to it."""
 
-    def __init__(self, drive: Drive, job: Job, defect: Defect) -> None:
+    def __init__(self, drive, job, defect):
         super().__init__(drive.start(defect.does(job)))
         self.job, self.defect = job, defect
 
-    def events(self, event: Event) -> Iterator[Event]:
+    def events(self, event):
         yield from self.defect.tells(event, self.job)
 
-    def stop(self) -> None:
+    def stop(self):
         if self.defect.stops:
             super().stop()
 
-    def kill(self) -> None:
+    def kill(self):
         if self.defect.dies:
             super().kill()
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self.defect.enters()
         return super().__enter__()
 
 
 class WrongBackend(FileBackend):
-    def __init__(self, defect: Defect) -> None:
+    def __init__(self, defect):
         self.defect = defect
         if defect.claims:
             self.speaks |= {"rate", "hotspots"}
 
-    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+    def gaps(self, job, options):
         return [] if self.defect.claims else super().gaps(job, options)
 
-    def open(self, request: TargetRequest) -> Any:
+    def open(self, request):
         return WrappedDrive(
             super().open(request), lambda one, job: Wrong(one, job, self.defect)
         )
@@ -83,20 +79,20 @@ class WrongBackend(FileBackend):
 class Kit(Conformance):
     __test__ = False
 
-    def __init__(self, defect: Defect) -> None:
+    def __init__(self, defect):
         self.defect = defect
 
-    def backend(self) -> WrongBackend:
+    def backend(self):
         return WrongBackend(self.defect)
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         return named(folder)
 
 
-def streams(**fields: Any) -> Does:
+def streams(**fields):
     """Other fields of each stream; a function is asked with the job."""
 
-    def does(job: Job) -> Job:
+    def does(job):
         new = {n: v(job) if callable(v) else v for n, v in fields.items()}
         made = tuple(one.model_copy(update=new) for one in job.streams)
         return job.model_copy(update={"streams": made})
@@ -104,20 +100,20 @@ def streams(**fields: Any) -> Does:
     return does
 
 
-def limits(**fields: Callable[[Job], Any]) -> Does:
+def limits(**fields):
     """Other fields of the job."""
     return lambda job: job.model_copy(update={n: v(job) for n, v in fields.items()})
 
 
-def counts(change: Callable[[Counts], dict[str, Any]]) -> Tells:
+def counts(change):
     """Other counts in each interval and in the result."""
 
-    def changed(stream: StreamCounts) -> StreamCounts:
+    def changed(stream):
         of = stream.directions.items()
         parts = {d: c.model_copy(update=change(c)) for d, c in of}
         return stream.model_copy(update={"directions": parts})
 
-    def tells(event: Event, job: Job) -> list[Event]:
+    def tells(event, job):
         if not isinstance(event, Result | Progress):
             return [event]
         made = tuple(map(changed, event.streams))
@@ -126,38 +122,38 @@ def counts(change: Callable[[Counts], dict[str, Any]]) -> Tells:
     return tells
 
 
-def as_if_asked(event: Event, job: Job) -> list[Event]:
+def as_if_asked(event, job):
     """The result has the time that was asked."""
     if isinstance(event, Result):
         event = event.model_copy(update={"run_ns": job.run_ns})
     return [event]
 
 
-def well(event: Event, job: Job) -> list[Event]:
+def well(event, job):
     """A run that fails is told as one that went well."""
     if isinstance(event, Failure):
         event = Result(run_ns=job.run_ns or 1, streams=())
     return counts(lambda c: {"errors": 0})(event, job)
 
 
-def is_first(event: Event) -> bool:
+def is_first(event):
     return isinstance(event, Progress) and event.t_ns == event.interval_ns
 
 
 ORPHANS: list[subprocess.Popen[bytes]] = []
 
 
-def orphan() -> None:
+def orphan():
     """A program that nobody ends."""
     ORPHANS.append(subprocess.Popen(["sleep", "20"]))
 
 
-def adopted() -> None:
+def adopted():
     """One that has changed its parent, so that it is nobody's child here."""
     subprocess.run(["sh", "-c", "sleep 3 & exit 0"], check=True)
 
 
-def raises(job: Job) -> Job:
+def raises(job):
     if not job.streams:
         raise IndexError("no streams")
     return job

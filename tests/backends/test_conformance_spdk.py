@@ -6,16 +6,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 from spdk_jobs import LEFT_OUT, MALLOC, events, job, opened, real, stand_in
 
 from ioplan import Cause
-from ioplan.backends import Backend, TargetRequest
+from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Progress, Result, Started
 from ioplan.runner.guard import TargetError
 from ioplan_spdk import SpdkBackend
@@ -57,10 +54,10 @@ class TestBdevperf(Conformance):
 
     times = Times(run_ns=SECOND_NS, warmup_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
 
-    def backend(self) -> Backend:
+    def backend(self):
         return SpdkBackend()
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         options = {"path": str(real()), "driver": "bdevperf", "no_huge": True}
         return TargetRequest(path=MALLOC, writes=True, options=options)
 
@@ -68,7 +65,7 @@ class TestBdevperf(Conformance):
 class TestBdevperfOnFile(TestBdevperf):
     """On a file, whose content can be compared, and which can be damaged."""
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         asked = super().request(folder)
         path = str(folder / "scratch.bin")
         return asked.model_copy(update={"path": path, "create_bytes": 8 << 20})
@@ -81,7 +78,7 @@ class TestPluginOnFile(TestBdevperfOnFile):
     # Between two I/Os fio itself works, and here that takes as long as the I/O.
     queue_depth_tolerance = 0.3
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         asked = super().request(folder)
         return asked.model_copy(update={"options": {"driver": "fio", "no_huge": True}})
 
@@ -89,7 +86,7 @@ class TestPluginOnFile(TestBdevperfOnFile):
 class TestEitherOnFile(TestPluginOnFile):
     """The program that each run needs, as it comes."""
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         asked = super().request(folder)
         return asked.model_copy(update={"options": {"no_huge": True}})
 
@@ -128,7 +125,7 @@ def test_a_host_that_is_not_let_in_is_told(tmp_path):
     assert "host" in str(refused.value)
 
 
-def nvmf_tgt() -> Path | None:
+def nvmf_tgt():
     """SPDK's own target, beside a bdevperf that was built with it."""
     program = real()
     found = program and program.parents[1] / "bin" / "nvmf_tgt"
@@ -136,7 +133,7 @@ def nvmf_tgt() -> Path | None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, int]]:
+def served(folder):
     """64 MiB of memory over NVMe/TCP: its port on the loopback, and who serves it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
@@ -158,7 +155,7 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
         process.wait()
 
 
-def _connected(path: Path) -> socket.socket:
+def _connected(path):
     client, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + 20
     while client.connect_ex(str(path)):
         assert time.monotonic() < deadline
@@ -166,7 +163,7 @@ def _connected(path: Path) -> socket.socket:
     return client
 
 
-def _subsystem(port: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _subsystem(port):
     yield "nvmf_create_transport", {"trtype": "TCP"}
     memory = {"name": "M0", "num_blocks": 131072, "block_size": 512}
     yield "bdev_malloc_create", memory
@@ -178,7 +175,7 @@ def _subsystem(port: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "nvmf_subsystem_add_listener", listener
 
 
-def run_of(path: str, driver: str, killed: int | None = None) -> list[Event]:
+def run_of(path, driver, killed=None):
     """A run of two seconds, in which the target may be killed."""
     options = {"no_huge": True, "driver": driver}
     drive = SpdkBackend().open(TargetRequest(path=path, options=options))
@@ -200,7 +197,7 @@ def run_of(path: str, driver: str, killed: int | None = None) -> list[Event]:
 def test_a_real_target(tmp_path):
     asks = TargetRequest(path="", options={"no_huge": True})
 
-    def refused(path: str) -> str:
+    def refused(path):
         with pytest.raises(TargetError) as caught:
             SpdkBackend().open(asks.model_copy(update={"path": path}))
         return str(caught.value)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from calm import needs_idle_cpu
 from ioplan_io_uring import engine_path
 from targets import (
     NEEDS_FUSE,
-    Faulty,
     faulty,
     loop_device,
     needs_faulty,
@@ -47,7 +45,7 @@ GAP_NS = 1000 * MS / RATE_IOPS
 LOCKED_BYTES = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if os.geteuid() else -1
 
 
-def job(path: str, run_ms: int, qd: int, **fields: Any) -> dict[str, Any]:
+def job(path, run_ms, qd, **fields):
     """Random reads of 4 KiB."""
     sizes = [{"size_bytes": 4096, "percent": 100.0}]
     stream = {
@@ -61,7 +59,7 @@ def job(path: str, run_ms: int, qd: int, **fields: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(asked: dict[str, Any]) -> dict[str, Any]:
+def run(asked):
     """The result of a run that succeeds."""
     done = subprocess.run(
         [engine_path(), "run", "-"],
@@ -87,7 +85,7 @@ def test_a_known_latency_is_reported(qd, tmp_path):
 
 
 @contextmanager
-def running(asked: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+def running(asked):
     """An engine that has been given its job."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -99,9 +97,7 @@ def running(asked: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
         yield engine
 
 
-def stalled(
-    device: Faulty, asked: dict[str, Any]
-) -> tuple[list[dict[str, Any]], float]:
+def stalled(device, asked):
     """All lines of a run whose device stands still for a while; for how many ms."""
     with running(asked) as engine:
         assert engine.stdout
@@ -113,7 +109,7 @@ def stalled(
     return lines, stall_ms
 
 
-def stand_still(device: Faulty) -> float:
+def stand_still(device):
     """Stop the server behind the device; returns for how many ms."""
     os.kill(device.server, signal.SIGSTOP)
     start = time.monotonic()
@@ -148,12 +144,12 @@ def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path):
     check_due([*seen_of(lines)], GAP_NS)
 
 
-def zero(run_ms: int, **fields: Any) -> dict[str, Any]:
+def zero(run_ms, **fields):
     """A job on what answers at once."""
     return job("/dev/zero", run_ms, **fields)
 
 
-def resident_kib(pid: int) -> int:
+def resident_kib(pid):
     """What a process has in memory."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmRSS:"))
@@ -184,7 +180,7 @@ def test_many_threads_with_deep_queues():
     assert reads(result)["ios"] >= 512 * 64 and reads(result)["errors"] == 0
 
 
-def warnings(result: dict[str, Any]) -> str:
+def warnings(result):
     """All that the engine warned of."""
     return "\n".join(result["warnings"])
 

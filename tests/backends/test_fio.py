@@ -15,7 +15,7 @@ from command import ioplan, plan_file
 from fio_jobs import MIB, NEEDS_FIO, events, job, one_size, split, stand_in, stream
 
 from ioplan.backends import TargetRequest
-from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
+from ioplan.job import SECOND_NS, Failure, Progress, Result
 from ioplan.results.measure import Measurement
 from ioplan_fio import FioBackend
 from ioplan_testing import check_consistent
@@ -28,14 +28,12 @@ FIO = ("--backend", "fio")
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
+def data(tmp_path_factory):
     """A file full of data; tests write into it and do not care what it holds."""
     return filled(tmp_path_factory.mktemp("fio") / "a:b c d.bin")
 
 
-def done(
-    wanted: Job, target: Path, backing: Path | None = None, **options: str
-) -> tuple[Result, Measurement]:
+def done(wanted, target, backing=None, **options):
     """A run that must go well, and agree with itself."""
     measurement = Measurement()
     found = events(wanted, None, target, backing, **options)
@@ -105,7 +103,7 @@ def test_a_run_by_bytes_moves_just_those(name, data):
     assert moved == expected_mib * MIB
 
 
-def written(target: Path, mib: int, one: dict[str, Any], **limit: Any) -> list[bool]:
+def written(target, mib, one, **limit):
     """Which blocks a run has written of a file of zeros."""
     target.write_bytes(bytes(mib * MIB))
     done(job(one, capacity_bytes=mib * MIB, **limit), target)

@@ -5,7 +5,6 @@ import subprocess
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import pytest
 from fio_jobs import NEEDS_FIO, job, one_size, split, stand_in, stream
@@ -21,16 +20,16 @@ FILES = Golden("fio_jobs")
 
 
 @cache
-def program(version: str) -> str:
+def program(version):
     """What says that it is a fio of this version."""
     return stand_in(Path(mkdtemp()), "exit 0", f"fio-{version}")
 
 
-def gaps(wanted: Job, engine: str = "io_uring", version: str = "3.33") -> list[Any]:
+def gaps(wanted, engine="io_uring", version="3.33"):
     return FioBackend().gaps(wanted, {"engine": engine, "version": version})
 
 
-def shown(wanted: Job) -> str:
+def shown(wanted):
     """The job file, and under it what is not exact."""
     lines = [
         f"# {g.stream}.{g.field}: {g.reason} -> {g.instead or 'REFUSED'}"
@@ -94,7 +93,7 @@ def test_what_a_job_file_cannot_say(fields, options, says):
         FioBackend().native(job(**fields), options)
 
 
-def figures(name: str, text: str) -> list[list[int]]:
+def figures(name, text):
     """Of an option `a/b:c/d`, as numbers."""
     found = re.search(rf"^{name}=(\S+)$", text, re.MULTILINE)
     assert found, text
@@ -138,7 +137,7 @@ def test_a_duration_is_never_less_than_asked(time_ns):
     assert 0 <= int(found[1]) * UNITS[found[2]] - time_ns < 1000
 
 
-def bytes_of(name: str, text: str) -> int:
+def bytes_of(name, text):
     """An option in bytes, or with `k` and the like; 0 where it is not there."""
     found = re.search(rf"^{name}=(\d+)([kmg]?)$", text, re.MULTILINE)
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]] if found else 0

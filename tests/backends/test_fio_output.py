@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from math import inf
-from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 import pytest
 from fio_jobs import events, replay, stand_in
@@ -18,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from golden import Golden
-from ioplan.job import Event, Failure, Job, Progress, Result, Started
+from ioplan.job import Failure, Job, Progress, Result, Started
 from ioplan.results.measure import (
     CountsBuilder,
     Histogram,
@@ -47,27 +44,19 @@ class Recording(Struct, frozen=True):
     code: int
 
     @classmethod
-    def of(cls, name: str) -> Recording:
+    def of(cls, name):
         kept = RECORDINGS[name].input
         return cls(**{**kept, "job": Job.model_validate(kept["job"])})
 
 
 @pytest.fixture
-def target(tmp_path) -> Path:
+def target(tmp_path):
     path = tmp_path / "target.bin"
     path.write_bytes(bytes(1 << 20))
     return path
 
 
-def played(
-    folder: Path,
-    target: Path,
-    name: str,
-    *,
-    out: str | None = None,
-    said: str | None = None,
-    code: int | None = None,
-) -> list[Event]:
+def played(folder, target, name, *, out=None, said=None, code=None):
     """The events of a recording, or of one that was spoilt."""
     kept = Recording.of(name)
     program = replay(
@@ -79,24 +68,24 @@ def played(
     return events(kept.job, program, target)
 
 
-def failure(found: list[Event]) -> Failure:
+def failure(found):
     assert isinstance(found[-1], Failure), found[-1]
     assert "KeyError" not in found[-1].message and len(found[-1].message) < 500
     return found[-1]
 
 
-def measured(found: list[Event]) -> Measurement:
+def measured(found):
     measurement = Measurement()
     for event in found:
         measurement.add(event)
     return measurement
 
 
-def last_document(out: str) -> dict[str, object]:
+def last_document(out):
     return json.loads(out[out.rindex("\n{\n") :])
 
 
-def altered(out: str, pattern: str, new: str, count: int = 0) -> str:
+def altered(out, pattern, new, count=0):
     text, times = re.subn(pattern, new, out, count=count)
     assert times
     return text
@@ -138,7 +127,7 @@ def test_the_figures_are_fios_and_the_intervals_add_up_to_them(name, tmp_path, t
             assert max(one.max_ns for one in own) == counts.max_ns
 
 
-def in_fios(histogram: Histogram) -> Counter[int]:
+def in_fios(histogram):
     """Counts by fio's bucket, of two of ours: only the extremes say in which half an
     I/O is, and the last of these is the last document's."""
     found: Counter[int] = Counter()
@@ -266,7 +255,7 @@ def test_what_is_spoilt_is_a_failure(name, tmp_path, target):
     assert re.search(expected["says"], told.message), told
 
 
-def reads(*counters: tuple[int, int]) -> bool:
+def reads(*counters):
     """Whether reports with these counts of latencies and bytes look like a dead drive."""
     from ioplan_fio.document import Splitter
     from ioplan_fio.faults import EmptyReads
@@ -318,7 +307,7 @@ def test_whatever_is_printed_ends_in_an_event(data):
     timeline.result(stopped=False, facts={})
 
 
-def fio_middle(value_ns: int) -> int:
+def fio_middle(value_ns):
     """stat.c: plat_val_to_idx, then plat_idx_to_val."""
     top = value_ns.bit_length() - 1
     if top <= FIO_BITS:
@@ -327,7 +316,7 @@ def fio_middle(value_ns: int) -> int:
     return (value_ns >> shift << shift) + (1 << shift >> 1)
 
 
-def fio_bins(values_ns: list[int]) -> Counter[int]:
+def fio_bins(values_ns):
     """As fio counts: its last bucket holds whatever is longer."""
     return Counter(min(LAST_NS, fio_middle(value_ns)) for value_ns in values_ns)
 
@@ -369,13 +358,10 @@ def test_latencies_beyond_fios_last_bucket_keep_their_mean(within_ns, beyond_ns)
 
 
 NAMES = "min_ns", "max_ns", "mean_ns", "stddev_ns", "count", "bins"
-Seen = dict[str, int]
-"""How many I/Os each figure of a document knows: fio copies them one by one, while
-the thread goes on."""
 
 
 @st.composite
-def torn(draw: st.DrawFn) -> tuple[list[int], list[Seen]]:
+def torn(draw):
     """Latencies of a thread, and which of them the documents know."""
     near = st.integers(20_000, 30_000)
     far = st.one_of(st.integers(1, 1 << 20), st.integers(1 << 20, 1 << 33))
@@ -393,7 +379,7 @@ def torn(draw: st.DrawFn) -> tuple[list[int], list[Seen]]:
     return values_ns, [*grown, dict.fromkeys(NAMES, most)]
 
 
-def figures(values_ns: list[int], seen: Seen) -> dict[str, Any]:
+def figures(values_ns, seen):
     """What fio says of them."""
     mean = fmean(values_ns[: seen["mean_ns"]])
     return {
@@ -406,7 +392,7 @@ def figures(values_ns: list[int], seen: Seen) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def documents(values_ns: list[int], told: list[Seen]) -> Iterator[LiveReport]:
+def documents(values_ns, told):
     """One thread's documents, 100 ms apart."""
     kept = json.loads(json.dumps(last_document(Recording.of("mixed").out)))
     thread = kept["jobs"][0]

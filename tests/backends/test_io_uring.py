@@ -23,7 +23,7 @@ test "Short" { after filled run random 4KiB 50/50, qd 8 for 100ms }
 
 
 @pytest.fixture
-def scratch(tmp_path) -> Path:
+def scratch(tmp_path):
     return tmp_path / "scratch.bin"
 
 

@@ -1,11 +1,9 @@
 """Jobs that cannot run on a target, and those just beside them that can."""
 
-from typing import Any
-
 import pytest
 
 from ioplan.backends import TargetRequest
-from ioplan.job import Failure, Job, Result
+from ioplan.job import Failure, Result
 from ioplan_sim import SimBackend
 from ioplan_testing import job, sizes, stream
 
@@ -14,15 +12,15 @@ DRIVE = SimBackend().open(TargetRequest(create_bytes=END))
 FACTS = DRIVE.facts
 
 
-def of_stream(**fields: Any) -> Job:
+def of_stream(**fields):
     return job(FACTS, stream(FACTS, **fields))
 
 
-def region(start: int, end: int) -> dict[str, int]:
+def region(start, end):
     return {"region_start_bytes": start, "region_end_bytes": end}
 
 
-def cause(asked: Job) -> str | None:
+def cause(asked):
     """Why it cannot run, by the events of a drive."""
     with DRIVE.start(asked) as execution:
         *others, last = execution

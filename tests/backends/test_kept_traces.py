@@ -2,15 +2,14 @@
 
 import json
 import resource
-from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from without_io_uring import engine_without_io_uring
 
-from ioplan.trace import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
-from ioplan_witness import Floats, gamma_below, ks_distance
+from ioplan.trace import DTYPE, FLUSH, READ, WRITE, Prepared, write
+from ioplan_witness import gamma_below, ks_distance
 from targets import needs_root, tmpfs
 
 pytestmark = pytest.mark.slow
@@ -18,18 +17,18 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     return tmp_path / "kept"
 
 
-def run(text: str, folder: Path, *more: str) -> Done:
+def run(text, folder, *more):
     """A run on a scratch file, which keeps its traces."""
     words = ("--target", folder.parent / "scratch.bin", "--create", "16MiB", "--json")
     path = plan_file(folder.parent, text)
     return ioplan("run", path, *words, "--option", f"traces={folder}", *more)
 
 
-def kept(folder: Path, number: int = 1) -> Prepared:
+def kept(folder, number=1):
     """Of that run; nothing else is left there."""
     assert not list(folder.glob("*.thread*")) and not list(folder.glob(".*"))
     return Prepared.open(folder / f"run-{number:04}.iotrace")
@@ -109,7 +108,7 @@ def test_it_says_how_long_each_took(folder, mode, store_path, monkeypatch):
     assert cpu_of_engines_s() - before_s < 4
 
 
-def cpu_of_engines_s() -> float:
+def cpu_of_engines_s():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -138,7 +137,7 @@ def test_intended_starts_have_gamma_gaps(variation, folder, store_path):
     assert ks_distance(gaps, gamma_below(variation), 0.001) < 2.2
 
 
-def whole(ios: Ios) -> Floats:
+def whole(ios):
     """The starts until the first of the three threads had no more time for its next."""
     last = [ios["time_ns"][ios["source"] == thread].max() for thread in range(3)]
     return ios["time_ns"][ios["time_ns"] <= min(last)].astype(np.float64)

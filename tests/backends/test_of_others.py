@@ -5,9 +5,6 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import paths
 import pytest
@@ -15,7 +12,7 @@ from examples import call, conforms, installed
 
 from golden import Golden
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import PROTOCOL, Event, Failure, Started
+from ioplan.job import PROTOCOL, Failure, Started
 from ioplan.process.backend import ProcessBackend
 from ioplan_io_uring import engine_path
 from ioplan_testing import job
@@ -36,20 +33,20 @@ class ShellBackend(ProcessBackend):
 
     name, version = "shell", "1"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         self.text = text
 
-    def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
+    def command(self, options):
         return ["sh", "-c", f"read -r job; {self.text}"]
 
 
-def scratch(folder: Path) -> TargetRequest:
+def scratch(folder):
     path = folder / "scratch.bin"
     path.write_bytes(bytes(1 << 20))
     return TargetRequest(path=str(path))
 
 
-def events_of(backend: ProcessBackend, folder: Path) -> list[Event]:
+def events_of(backend, folder):
     drive = backend.open(scratch(folder))
     try:
         with drive.start(job(drive.facts)) as execution:
@@ -90,7 +87,7 @@ def test_its_own_failure_is_the_end(tmp_path):
 
 def test_a_program_that_is_not_there(tmp_path):
     class Missing(ProcessBackend):
-        def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
+        def command(self, options):
             return ["ioplan-is-not-there"]
 
     assert not Missing().availability({}).usable
@@ -98,7 +95,7 @@ def test_a_program_that_is_not_there(tmp_path):
         Missing().open(scratch(tmp_path))
 
 
-def engine_says(line: str) -> tuple[int, list[dict[str, Any]]]:
+def engine_says(line):
     """What the engine does with a line; the end of its stdin would end it as well."""
     command = [engine_path(), "run", "--lifeline"]
     with subprocess.Popen(
@@ -138,7 +135,7 @@ def test_a_job_names_its_protocol(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
+def site(tmp_path_factory):
     """A folder with the example's package, and its program."""
     folder = installed("process_backend", tmp_path_factory)
     program, source = folder / "ioplan-pthreads", EXAMPLE / "pthreads.c"
@@ -168,12 +165,12 @@ test "Mixed" { after filled run random 4KiB 70/30, qd 8 for 300ms }
 
 
 @pytest.fixture(scope="module")
-def nbd_site(tmp_path_factory) -> Path:
+def nbd_site(tmp_path_factory):
     return installed("nbd_backend", tmp_path_factory)
 
 
 @pytest.fixture
-def server(tmp_path) -> Iterator[str]:
+def server(tmp_path):
     """The URI of a server with 8 MiB in memory."""
     path, ready = tmp_path / "s.sock", tmp_path / "ready"
     command = ["nbdkit", "--foreground", "--exit-with-parent", "--pidfile", ready]

@@ -18,7 +18,6 @@ from sim_drive import (
 )
 
 from ioplan.backends import TargetRequest
-from ioplan.job import Result
 from ioplan.results.measure import Histogram
 from ioplan.workload import DIRECTIONS, Rate
 from ioplan_sim import DriveSpec, SimBackend
@@ -37,12 +36,12 @@ MIX = stream(
 )
 
 
-def drive(gib: int = 64) -> Bench:
+def drive(gib=64):
     return Bench(DriveSpec(), gib * GIB)
 
 
 @made_once
-def filled() -> Bench:
+def filled():
     """A drive that was written once, in order."""
     on = drive()
     on.run(FILL, passes=1)
@@ -50,14 +49,14 @@ def filled() -> Bench:
 
 
 @made_once
-def aged() -> Bench:
+def aged():
     """A drive in the steady state of random writes."""
     on = drive(4)
     on.run(WRITES, run_ns=60 * SECOND_NS)
     return on
 
 
-def run(on: Bench, *streams: Any, **limits: Any) -> Result:
+def run(on, *streams, **limits):
     return on.run(*streams, **limits)[0]
 
 
@@ -184,7 +183,7 @@ LOG: dict[str, Any] = {"read_percent": 0, "pattern": "sequential"}
 FLUSH_NS = DriveSpec().buffer.flush
 
 
-def of(result: Result, direction: Any) -> float:
+def of(result, direction):
     found = result.streams[0].directions[direction]
     return found.sum_ns / found.ios
 

@@ -1,15 +1,13 @@
 """Drive files: what they may say, the drives of the examples, and the drive's state."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from command import ioplan
 from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, counts, made_once, stream
 
-from ioplan.backends import BackendError, Drive, TargetRequest
+from ioplan.backends import BackendError, TargetRequest
 from ioplan.workload import Normal, Pareto, Region, Zipf
 from ioplan_sim import DriveSpec, FlashSpec, HostSpec, SimBackend
 from ioplan_witness import popularity
@@ -18,11 +16,11 @@ GIB = 1 << 30
 HALF = {"region": Region(end_percent=50)}
 
 
-def opened(drive: str, **more: Any) -> Drive:
+def opened(drive, **more):
     return SimBackend().open(TargetRequest(options={"drive": drive}, **more))
 
 
-def written(folder: Path, text: str) -> str:
+def written(folder, text):
     path = folder / "drive.toml"
     path.write_text(text)
     return str(path)
@@ -79,7 +77,7 @@ def test_a_file_says_how_large_the_drive_is_unless_the_call_does():
 # the stories of the example drives
 
 
-def prepared(name: str, passes: float = 1) -> Bench:
+def prepared(name, passes=1):
     """An example drive after a fill, rested."""
     bench = Bench.of(name)
     bench.run(FILL, passes=passes)
@@ -122,7 +120,7 @@ def test_the_cache_fills_and_is_emptied_at_rest():
 
 
 @made_once
-def small() -> Bench:
+def small():
     bench = Bench(DriveSpec(), 2 * GIB)
     bench.run(FILL, passes=1)
     return bench
@@ -145,7 +143,7 @@ def test_draws_fall_as_the_distribution_says(distribution, share):
     assert stored < 1 - share
 
 
-def hit_share(distribution: Any, pages: int) -> float:
+def hit_share(distribution, pages):
     """The share of pages that as many draws as there are pages hit."""
     return float(np.mean(1 - np.exp(-pages * popularity(distribution, pages))))
 
@@ -173,7 +171,7 @@ def test_reads_in_order_suffer_from_writes_at_random():
 STATE = ("mapped_share", "valid_digest", "stored_digest", "free_blocks_share")
 
 
-def state(bench: Bench) -> tuple[object, ...]:
+def state(bench):
     facts = bench.device.facts()
     return tuple(facts[name] for name in STATE)
 

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_drive import FILL, SECOND_NS, Bench, filled, iops, size, spare_drive, stream
 
-from ioplan import JobStream, job_streams
+from ioplan import job_streams
 from ioplan.job import Progress, Result
-from ioplan.workload import Rate, Region, Stream, Workload
+from ioplan.workload import Rate, Region, Workload
 from ioplan_sim import DriveSpec, FlashSpec, HostSpec, batch, execution
 from ioplan_sim.flash import Flash
-from ioplan_sim.latency import Pace
 from ioplan_sim.load import GammaArrivals, StreamLoad
 from ioplan_sim.placement import Shaped, fall
 from ioplan_sim.queue_model import Condition
@@ -32,11 +31,11 @@ CORNERS = [
 """Shares of reads and queue depths, on either drive."""
 
 
-def streams_of(bench: Bench, *streams: Stream) -> tuple[JobStream, ...]:
+def streams_of(bench, *streams):
     return job_streams(Workload(streams=streams), bench.facts.capacity_bytes, 512)
 
 
-def pace(bench: Bench, asked: Stream) -> Pace:
+def pace(bench, asked):
     """From a batch of its own, on a drive that is full and does not collect."""
     (one,) = streams_of(bench, asked)
     load = StreamLoad(one, None)
@@ -44,7 +43,7 @@ def pace(bench: Bench, asked: Stream) -> Pace:
     return Speeds(bench.device.spec, (one,)).at([load], condition)[0]
 
 
-def reads_per_s(bench: Bench, *streams: Stream) -> float:
+def reads_per_s(bench, *streams):
     result, _ = bench.run(*streams)
     return result.streams[0].directions["read"].ios * 1e9 / result.run_ns
 
@@ -95,7 +94,7 @@ def test_what_ran_before_does_not_change_a_batch():
 
 
 @pytest.fixture(scope="module")
-def steady() -> Bench:
+def steady():
     """A client drive in the steady state of random writes; its cache is full."""
     bench = filled("client")
     bench.run(WRITES, run_ns=4000 * SECOND_NS, interval_ns=60 * SECOND_NS)
@@ -110,7 +109,7 @@ class Rests(NamedTuple):
     speed: list[float]
 
 
-def rests(bench: Bench, rest_s: int, count: int = 12) -> Rests:
+def rests(bench, rest_s, count=12):
     """Rest, write for 5 s, and so on."""
     bench.run(WRITES, run_ns=300 * SECOND_NS, interval_ns=60 * SECOND_NS)
     flash, programmed, speed = bench.device.flash, 0.0, []
@@ -188,7 +187,7 @@ STREAMS = st.builds(
 )
 
 
-def check_within_limits(event: Result | Progress, spec: DriveSpec, slack: int) -> None:
+def check_within_limits(event, spec, slack):
     """`slack` I/Os may have begun before. The result of a run has none."""
     time_ns = event.run_ns if isinstance(event, Result) else event.interval_ns
     directions = [one.directions for one in event.streams]
@@ -255,8 +254,8 @@ def test_the_deviation_of_intervals_contains_the_truth(name, monkeypatch):
     assert sum(within) >= len(MIXES) - 1, within
 
 
-def _holds_truth(name: str, asked: Stream, patch: pytest.MonkeyPatch) -> bool:
-    def series() -> list[float]:
+def _holds_truth(name, asked, patch):
+    def series():
         bench = Bench.of(name)
         bench.run(FILL, passes=0.2)
         asked_there = asked.model_copy(update={"region": REGION})
@@ -303,7 +302,7 @@ def test_each_slot_is_written_and_the_flash_once(spare, step):
         assert flags.mean() == pytest.approx(expected, abs=0.05)
 
 
-def amplification(flash: Flash, rng: np.random.Generator, passes: float) -> float:
+def amplification(flash, rng, passes):
     """Of so many passes of random writes."""
     host, programmed = flash.host_pages, flash.programmed_pages
     for _ in range(int(passes * PAGES) // 256):
@@ -327,11 +326,11 @@ def test_the_next_writes_are_amplified_as_in_steady_state(spare):
     assert found == pytest.approx(steady, rel=0.03)
 
 
-def writes(size_bytes: int, **more: float) -> Stream:
+def writes(size_bytes, **more):
     return stream(size_bytes, read_percent=0, qd=8, **more)
 
 
-def amplified(passes: float, *before: tuple[Stream, float]) -> float:
+def amplified(passes, *before):
     """By random 4 KiB on units of 16 KiB, after so many passes of other writes."""
     flash = FlashSpec.model_validate({"map": "16KiB", "erase_block": "1MiB"})
     spec = DriveSpec.model_construct(over_provisioning=15.0, flash=flash)

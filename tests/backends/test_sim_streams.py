@@ -1,14 +1,11 @@
 """What streams ask of the simulated drive: parts, pauses and passes."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from command import ioplan, plan_file
 from sim_drive import FILL, SECOND_NS, Bench, filled, made_once, stream
 
-from ioplan.job import Counts, Progress, Result
-from ioplan.workload import DIRECTIONS, Rate, RatePhase, Stream
+from ioplan.job import Progress
+from ioplan.workload import DIRECTIONS, Rate, RatePhase
 from ioplan_sim import DriveSpec, FlashSpec, HostSpec
 
 MS_NS = SECOND_NS // 1000
@@ -63,7 +60,7 @@ def test_another_stream_has_the_drive_to_itself_meanwhile():
     assert max(series[half:]) < 0.9 * each
 
 
-def series(events: list[Progress]) -> list[int]:
+def series(events):
     return [
         event.streams[0].directions["read"].ios if event.streams[0].directions else 0
         for event in events
@@ -112,30 +109,30 @@ STEADY = DriveSpec(
 
 
 @made_once
-def steady() -> Bench:
+def steady():
     bench = Bench(STEADY, 1 << 30)
     bench.run(FILL, passes=1)
     return bench
 
 
-def counts(result: Result, place: int = 0) -> Counts:
+def counts(result, place=0):
     moved = result.streams[place].directions.items()
     (found,) = (one for direction, one in moved if direction in DIRECTIONS)
     return found
 
 
-def latency_ns(result: Result, place: int = 0) -> float:
+def latency_ns(result, place=0):
     found = counts(result, place)
     return found.sum_ns / found.ios
 
 
-def group_ns(result: Result, asked: Stream, place: int = 0) -> float:
+def group_ns(result, asked, place=0):
     """The time from the beginning of one group of I/Os to that of the next."""
     groups = counts(result, place).ios / asked.pause_every / asked.threads
     return result.run_ns / groups
 
 
-def run(bench: Bench, **fields: Any) -> tuple[Result, Stream]:
+def run(bench, **fields):
     asked = stream(**fields)
     return bench.run(asked, run_ns=100 * SECOND_NS)[0], asked
 
@@ -221,7 +218,7 @@ RUNS = (
 )
 
 
-def totals(plan: Path, folder: Path, *target: str | Path) -> list[tuple[int, int]]:
+def totals(plan, folder, *target):
     """I/Os and bytes of its runs."""
     store = ("--store", folder / "results.db")
     done = ioplan("run", plan, *target, *store, "-q")

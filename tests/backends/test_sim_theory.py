@@ -104,7 +104,7 @@ PLAIN = FlashSpec.model_construct(
 )
 
 
-def plain(**host: float) -> Bench:
+def plain(**host):
     """A drive without chance, filled once."""
     usual = {"bandwidth": 4e9, "overhead": 10_000, "commands": 5e6, "trim": 30_000}
     host_spec = HostSpec.model_construct(**{**usual, **host})
@@ -155,7 +155,7 @@ def test_an_open_loop_waits_less_than_a_closed_one_at_its_limit():
 # over time, and its scale
 
 
-def story(capacity_bytes: int, most_pages: int) -> dict[str, float]:
+def story(capacity_bytes, most_pages):
     """Fill, write at random until steady; where the cliff is, and what follows."""
     flash = FlashSpec(**{"erase_block": "1MiB", "erase": "0ns"})
     spec = DriveSpec(flash=flash, over_provisioning="15%")

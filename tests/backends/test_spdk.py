@@ -2,8 +2,6 @@
 
 import os
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 from fio_jobs import stand_in as fio_stand_in
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from spdk_jobs import MALLOC, RECORDINGS, job, stand_in
 
 from golden import Golden
-from ioplan.backends import BackendError, Gap, TargetRequest, find
+from ioplan.backends import BackendError, TargetRequest, find
 from ioplan.job import SECOND_NS, Job, Result, Started
 from ioplan.workload import Data, Rate
 from ioplan_spdk import SpdkBackend, SpdkOptions, driver, driver_of, parse_options
@@ -22,7 +20,7 @@ BDEVPERF = {"driver": "bdevperf"}
 DEVICE = {"target": "/dev/nvme9n9"}
 
 
-def gaps(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, Gap]:
+def gaps(options=None, **changes):
     found = SpdkBackend().gaps(job(**changes), {**BDEVPERF, **(options or {})})
     return {gap.field: gap for gap in found}
 
@@ -118,7 +116,7 @@ def test_a_share_of_zero_is_never_asked_for():
         )
 
 
-def native(target: str) -> str:
+def native(target):
     return SpdkBackend().native(job(target), BDEVPERF)
 
 
@@ -202,7 +200,7 @@ EXACT = {
 }
 
 
-def here(patch: pytest.MonkeyPatch, bdevperf: bool, plugin: bool) -> None:
+def here(patch, bdevperf, plugin):
     """A machine that has these."""
     patch.setattr(driver, "bdevperf_fault", lambda _: "" if bdevperf else "none there")
     patch.setattr(driver, "plugin_fault", lambda *_: "" if plugin else "not built")
@@ -265,7 +263,7 @@ def test_a_device_that_is_only_read_is_not_given_to_the_plugin(monkeypatch):
     assert "opens /dev/nvme9n9 for writing" in gap.edit
 
 
-def tree(folder: Path, fio_body: str) -> dict[str, Any]:
+def tree(folder, fio_body):
     """Options for stand-ins of bdevperf, fio and the plug-in."""
     built = folder / "build"
     for name in ("examples", "fio"):

@@ -1,7 +1,6 @@
 """SPDK's plugin for fio: what fio is told, what it answers, and runs for real."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from spdk_jobs import RECORDINGS, job
 from spdk_jobs import stand_in as bdevperf_stand_in
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
+from ioplan.job import SECOND_NS, Failure, Result, Started
 from ioplan.runner.guard import TargetError
 from ioplan.workload import Rate, Region, SizeShare
 from ioplan_spdk import SpdkBackend
@@ -28,7 +27,7 @@ MIXED: dict[str, Any] = {
 FIO = {"driver": "fio", "no_huge": "true"}
 
 
-def two_streams(one: Job) -> Job:
+def two_streams(one):
     second = one.streams[0].model_copy(update={"name": "second"})
     return one.model_copy(update={"streams": (*one.streams, second)})
 
@@ -58,7 +57,7 @@ def test_what_it_cannot_either():
         assert all("driver" not in g.edit for g in others if g.field == field)
 
 
-def replayed(folder: Path, name: str, out: str | None = None) -> dict[str, Any]:
+def replayed(folder, name, out=None):
     """Options for a fio that prints a transcript when it is given a job file."""
     kept = RECORDINGS[f"fio/{name}"].input
     printed, said = folder / "printed", folder / "said"
@@ -75,9 +74,7 @@ def replayed(folder: Path, name: str, out: str | None = None) -> dict[str, Any]:
     return {**FIO, "fio": program, "plugin": str(plugin)}
 
 
-def events(
-    options: dict[str, Any], wanted: Job, folder: Path | None = None
-) -> list[Event]:
+def events(options, wanted, folder=None):
     request = TargetRequest(
         path=wanted.target, writes=True, options=options,
         folder=str(folder) if folder else None,
@@ -90,7 +87,7 @@ def events(
         drive.close()
 
 
-def renamed(wanted: Job, name: str = "j0") -> Job:
+def renamed(wanted, name="j0"):
     one = wanted.streams[0].model_copy(update={"name": name})
     return wanted.model_copy(update={"streams": (one,)})
 

@@ -20,7 +20,7 @@ from spdk_jobs import LEFT_OUT, RECORDINGS, job, opened, real, stand_in
 from started import ends, is_running
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
+from ioplan.job import SECOND_NS, Failure, Progress, Result, Started
 from ioplan.results.measure import Measurement
 from ioplan.runner.guard import TargetError
 from ioplan.workload import Rate
@@ -33,7 +33,7 @@ LONG_MIX = {"read_percent": 70, "run_ns": 30 * SECOND_NS, "read_only": False}
 MIX = {**LONG_MIX, "run_ns": 3 * SECOND_NS, "interval_ns": SOON}
 
 
-def ran(program: Path, asked: Job, stop_s: float = 0, **options: Any) -> list[Event]:
+def ran(program, asked, stop_s=0, **options):
     """All events of a run; no process is left behind."""
     drive = opened(program, asked.target, **options)
     execution = drive.start(asked)
@@ -48,7 +48,7 @@ def ran(program: Path, asked: Job, stop_s: float = 0, **options: Any) -> list[Ev
     return found
 
 
-def measured(found: list[Event]) -> Measurement:
+def measured(found):
     """What the runner makes of them; the figures do not contradict each other."""
     measurement = Measurement()
     for event in found:
@@ -59,7 +59,7 @@ def measured(found: list[Event]) -> Measurement:
     return measurement
 
 
-def added_up(found: list[Event]) -> None:
+def added_up(found):
     """The intervals add up to the result, in all that is a sum."""
     (last,) = found[-1].streams
     for direction, total in last.directions.items():
@@ -79,7 +79,7 @@ def added_up(found: list[Event]) -> None:
 
 
 @pytest.fixture(params=["replayed", "real"])
-def bdevperf(request, tmp_path) -> object:
+def bdevperf(request, tmp_path):
     """Gives the program for a transcript: one that plays it, or bdevperf itself."""
     program = real()
     if request.param == "real" and program is None:
@@ -213,9 +213,7 @@ print(execution.session.process.popen.pid, flush=True)
 sys.stdin.read()"""
 
 
-def orphan(
-    program: Path, folder: Path, seconds: int, percent: int, then: str
-) -> list[str]:
+def orphan(program, folder, seconds, percent, then):
     """A session in a process of its own, which says who does its I/O."""
     said = {"seconds": seconds, "percent": percent, "then": then}
     code = ORPHAN.format(here=str(paths.SUPPORT), **said)
@@ -309,7 +307,7 @@ def test_what_cannot_be_done_is_not_started(tmp_path):
 # one bdevperf for the runs of a session, where that changes nothing
 
 
-def is_paused(pid: int) -> bool:
+def is_paused(pid):
     """Whether it comes to be."""
     deadline = time.monotonic() + 5
     while (state := state_of(pid)) != "T" and time.monotonic() < deadline:
@@ -317,12 +315,12 @@ def is_paused(pid: int) -> bool:
     return state == "T"
 
 
-def state_of(pid: int) -> str:
+def state_of(pid):
     """R, S, or T where it is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def run_on(drive: Any, asked: Job) -> tuple[int, Event]:
+def run_on(drive, asked):
     """Who did it, and how it ended."""
     with drive.start(asked) as execution:
         last = list(execution)[-1]

@@ -1,9 +1,6 @@
 """bdevperf's text and replies, as recorded and as garbage; what a host has for it."""
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,7 +30,7 @@ RATE = 2_600_000_000
 NAMES = [name for name, one in RECORDINGS.items() if "stderr" in one.input]
 
 
-def entries(name: str, method: str) -> Iterator[dict[str, Any]]:
+def entries(name, method):
     for entry in RECORDINGS[name].input.get("rpc", ()):
         if entry.get("method") == method:
             yield entry
@@ -57,12 +54,12 @@ def test_every_transcript_is_survived(name):
         take(lambda e=entry: dense(e.get("result")))
 
 
-def judge(entry: dict[str, Any]) -> None:
+def judge(entry):
     asked = {"time_in_sec": 1, **(entry.get("params") or {})}
     take(lambda: checked_outcome(entry.get("result"), asked, ended=False))
 
 
-def take(read: Any) -> None:
+def take(read):
     try:
         read()
     except (BadReply, UnsoundTest) as error:
@@ -122,9 +119,7 @@ def test_hugepages(tmp_path):
     assert no_hugepages(meminfo, mounts) == ""
 
 
-def process(
-    proc: Path, pid: int, names: list[str], state: str = "R", parent: int = 1
-) -> Path:
+def process(proc, pid, names, state="R", parent=1):
     """A process with threads of these names, each on CPU 0 and up."""
     folder = proc / str(pid)
     for number, name in enumerate(names):

@@ -3,14 +3,13 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fio_jobs import MIB, job, one_size, stream
 
 from ioplan.backends import Backend, TargetRequest
-from ioplan.job import Job, Result
+from ioplan.job import Result
 from ioplan_fio import FioBackend
 from ioplan_io_uring import IoUringBackend
 
@@ -35,13 +34,13 @@ BACKENDS: dict[str, type[Backend]] = {"io_uring": IoUringBackend, "fio": FioBack
 
 
 @pytest.fixture
-def backend(request) -> Backend:
+def backend(request):
     if request.param == "fio" and shutil.which("fio") is None:
         pytest.skip("LEFT OUT: fio is not installed")
     return BACKENDS[request.param]()
 
 
-def writes(way: str, size: int = SIZE, **fields: Any) -> Job:
+def writes(way, size=SIZE, **fields):
     """One pass over the whole target."""
     size_bytes, qd = WRITES[way]
     fields |= {"pattern": way.split(maxsplit=1)[0], "write_sizes": one_size(size_bytes)}
@@ -50,7 +49,7 @@ def writes(way: str, size: int = SIZE, **fields: Any) -> Job:
     return job(one, capacity_bytes=size, passes=1.0)
 
 
-def written(backend: Backend, wanted: Job, target: Path) -> None:
+def written(backend, wanted, target):
     target.write_bytes(bytes(wanted.capacity_bytes))
     drive = backend.open(
         TargetRequest(path=str(target), overwrite=(str(target),), writes=True)
@@ -65,7 +64,7 @@ def written(backend: Backend, wanted: Job, target: Path) -> None:
     assert isinstance(last, Result), last
 
 
-def share(target: Path, window_bytes: int) -> float:
+def share(target, window_bytes):
     """Compressed size over size, each window by itself."""
     called = subprocess.run(
         ["zstd", "-q", "-b3", "-i0", f"-B{window_bytes}", target],

@@ -4,10 +4,9 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from command import Done, ioplan, last_records, plan_file, refuse, succeed
+from command import ioplan, last_records, plan_file, refuse, succeed
 
 from ioplan.language import CLAUSES
 from ioplan.results.store import Store
@@ -21,17 +20,17 @@ test "Odd [title]*" { run w, qd 3 for t }
 
 
 @pytest.fixture
-def plan(tmp_path) -> Path:
+def plan(tmp_path):
     (tmp_path / "lib").mkdir()
     plan_file(tmp_path / "lib", LIBRARY, "w.ioplan")
     return plan_file(tmp_path, PLAN)
 
 
-def run(plan: Path, *more: str | Path) -> Done:
+def run(plan, *more):
     return ioplan("run", plan, "--backend", "sim", "--create", "1MiB", *more)
 
 
-def titles(store: Path) -> list[str]:
+def titles(store):
     return [one.asked.test for one in last_records(store)]
 
 
@@ -268,7 +267,7 @@ def test_a_plan_is_watched_with_its_library(plan):
     ) as process:
         assert process.stdout
 
-        def told(text: str) -> None:
+        def told(text):
             assert any(text in line for line in iter(process.stdout.readline, "")), text
 
         told("rehearsed on ioplan sim")

@@ -7,7 +7,7 @@ import shutil
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from command import commands, ioplan, plan_file, program, refuse
@@ -23,11 +23,11 @@ COMMANDS = commands()
 READS = 'test "Random reads: all" { run random 4KiB 100/0 for 1s }'
 
 
-def values(*words: str) -> dict[str, Any]:
+def values(*words):
     return parse(list(words), IOPLAN).values
 
 
-def forms_of(kind: str, name: str) -> list[list[str]]:
+def forms_of(kind, name):
     """An option with a value in each form that its name can have."""
     value = "1" if kind in ("number", "integer") else "x"
     if kind == "flag":
@@ -133,7 +133,7 @@ class TestWords:
 
 
 class TestHelp:
-    def entries(self) -> list[tuple[str, Any]]:
+    def entries(self):
         (lab,) = (one for one in IOPLAN.entries if one.name == "lab")
         return [("", IOPLAN), ("lab", lab), *COMMANDS.items()]
 
@@ -182,7 +182,7 @@ class TestHelp:
         assert ioplan("--version", "check").out == ioplan("--version").out
 
 
-def answers(shell: str, typed: str, number: str = "") -> str:
+def answers(shell, typed, number=""):
     """What a shell is told may follow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("_IOPLAN_COMPLETE", f"complete_{shell}")
@@ -192,7 +192,7 @@ def answers(shell: str, typed: str, number: str = "") -> str:
         return ioplan().out
 
 
-def script_of(shell: str) -> str:
+def script_of(shell):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{SCRIPTS}._shell", lambda: shell)
         done = ioplan("--show-completion")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file, succeed
+from command import ioplan, plan_file, succeed
 from paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("store_path")
@@ -29,11 +29,11 @@ SIM = ("--backend", "sim", "--create", "1GiB")
 
 
 @pytest.fixture
-def reads(tmp_path) -> Path:
+def reads(tmp_path):
     return plan_file(tmp_path, READS)
 
 
-def narrow(done: Done) -> bool:
+def narrow(done):
     """Whether all tables fit 80 columns."""
     return all(len(line) <= 80 for line in done.out.splitlines())
 
@@ -177,7 +177,7 @@ def test_store_option_beats_environment_beats_xdg(reads, tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_backends_shows_the_version_and_the_driver_named():
-    def streams(*words: str) -> str:
+    def streams(*words):
         shown = ioplan("backends", *words).out.splitlines()
         (row,) = (line for line in shown if "several streams" in line)
         return row.split()[-1]

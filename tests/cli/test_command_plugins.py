@@ -4,8 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import paths
 import pytest
@@ -29,15 +27,14 @@ two.path = "two.bin"
 [groups]
 both = ["one", "two"]
 """
-Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def caller(folder: Path, *packages: Path, module: str = "ioplan.cli") -> Call:
+def caller(folder, *packages, module="ioplan.cli"):
     """Calls ioplan in a folder, with packages on Python's path."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, packages))}
     env |= {"IOPLAN_STORE": str(folder / "results.db")}
 
-    def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    def call(*words):
         words = (sys.executable, "-m", module, *words)
         return program(*words, env=env, timeout=120, cwd=folder)
 
@@ -45,7 +42,7 @@ def caller(folder: Path, *packages: Path, module: str = "ioplan.cli") -> Call:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
+def installed(tmp_path_factory):
     """A folder with the example, as pip installs it."""
     folder, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
     shutil.copytree(EXAMPLE, copy / "it", ignore=shutil.ignore_patterns("__pycache__"))
@@ -55,7 +52,7 @@ def installed(tmp_path_factory) -> Path:
     return folder
 
 
-def package(folder: Path, name: str, text: str) -> Path:
+def package(folder, name, text):
     """A folder with an installed package that has a command."""
     info = folder / f"{name}-1.dist-info"
     info.mkdir(parents=True)

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,12 +38,12 @@ FETCHED = re.compile(
 )
 
 
-def blocks(kind: str, document: Path) -> list[str]:
+def blocks(kind, document):
     """The fenced blocks of a kind."""
     return re.findall(rf"^```{kind}\n(.*?)^```", document.read_text(), re.S | re.M)
 
 
-def squeezed(text: str) -> str:
+def squeezed(text):
     """Without the blanks at the ends of lines, and without blank lines."""
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
@@ -118,7 +117,7 @@ def test_each_example_is_right(plan):
 # where they lead
 
 
-def paths(document: Path) -> Iterator[Path]:
+def paths(document):
     """Links, and files of the repository that are named."""
     text = document.read_text()
     for target in re.findall(r"\]\((?!http)([^)#]+)", text):
@@ -151,7 +150,7 @@ def test_the_architecture_names_each_package():
     assert not {name for name in names if f"`{name}`" not in text}
 
 
-def site(folder: Path, added: str = "") -> subprocess.CompletedProcess[str]:
+def site(folder, added=""):
     """The documents as a site, with something added to the first of them."""
     shutil.copytree(DOCS, folder / "docs", dirs_exist_ok=True)
     shutil.copy2(ROOT / "mkdocs.yml", folder)
@@ -191,7 +190,7 @@ PAIRS = {
 }
 
 
-def pairs() -> list[tuple[str, str, str]]:
+def pairs():
     """Document, the other tool's text, and the plan beneath it."""
     found = []
     for name, (kind, _, _) in PAIRS.items():
@@ -241,7 +240,7 @@ def test_each_step_of_a_path_works(reader, tmp_path, monkeypatch, store_path):
             assert done.code == 0 or words[0] in PATHS.JUDGES, f"{words}: {done.out}"
 
 
-def first_session() -> str:
+def first_session():
     """The oldest of the store."""
     rows = json.loads(ioplan("ls", "--format", "json").out)["sessions"]
     return str(rows[-1]["id"])
@@ -252,7 +251,7 @@ def first_session() -> str:
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
-def commands(document: Path) -> Iterator[str]:
+def commands(document):
     """The calls of ioplan in a document's shell blocks, one a line."""
     text = document.read_text()
     for kind, block in re.findall(r"^```(sh|console)\n(.*?)^```", text, re.S | re.M):
@@ -266,7 +265,7 @@ def commands(document: Path) -> Iterator[str]:
                 yield shown.removeprefix("sudo ")
 
 
-def words_of(line: str) -> list[str]:
+def words_of(line):
     """Its words behind `ioplan`, up to a pipe or what it is written to."""
     words = shlex.split(line, comments=True)[1:]
     ends = [n for n, word in enumerate(words) if word in ("|", ">", "&&")]
@@ -322,7 +321,7 @@ OF_RESULTS = ("results.md", "compare.md", "history.md")
 
 
 @pytest.fixture
-def measured(tmp_path, store_path, monkeypatch) -> list[str]:
+def measured(tmp_path, store_path, monkeypatch):
     """Six sessions of one plan in the store, newest first."""
     monkeypatch.chdir(tmp_path)
     Path("plan.ioplan").write_text(PLAN)
@@ -353,7 +352,7 @@ def test_what_a_page_shows_of_results_works(page, measured):
     assert ran >= 2
 
 
-def adapted(word: str, sessions: list[str]) -> str:
+def adapted(word, sessions):
     """A session in place of the word that stands for one."""
     known = {"BASE": "A1", "NEW": "B1", "SESSION": "A1", "last": "B1"}
     places = dict(zip(("A1", "A2", "A3", "B1", "B2", "B3"), sessions, strict=True))

@@ -25,20 +25,20 @@ GONE = Availability(usable=False, reason="it is not installed")
 SYNC = Availability(usable=True, reason="in sync mode", version="3.42")
 
 
-def machine(root: Path, backend: Availability = HERE, **facts: Any) -> Machine:
+def machine(root, backend=HERE, **facts):
     """A user's machine: files below a root, and no programs but those in `bin`."""
     fresh = {"user": 1000, "groups": (1000,), "programs": str(root / "bin")}
     return Machine(lambda name: backend, tree=Tree(root=root), **(fresh | facts))
 
 
-def drive(root: Path, mode: int) -> None:
+def drive(root, mode):
     put(root, **{"sys/block/nvme0n1/size": 8, "sys/block/loop0/size": 8})
     put(root, **{"dev/nvme0n1": "", "dev/loop0": ""})
     (root / "dev/nvme0n1").chmod(mode)
     (root / "dev/loop0").chmod(0)
 
 
-def program(root: Path, name: str) -> None:
+def program(root, name):
     put(root, **{f"bin/{name}": "#!/bin/sh"})
     (root / "bin" / name).chmod(0o755)
 
@@ -89,7 +89,7 @@ ILL: list[Row] = [
 ]  # fmt: skip
 
 
-def found_of(root: Path, row: Row) -> Any:
+def found_of(root, row):
     """The finding of a row on its machine."""
     name, texts, facts, _ = row
     if "mode" in texts:
@@ -162,7 +162,7 @@ PLAN = 'test "T" { run random 4KiB 100/0 for 1s }'
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
+def home(tmp_path, monkeypatch):
     folder = tmp_path / "home" / "olga"
     folder.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(folder))

@@ -1,8 +1,5 @@
 """Every kind of error has one name, which is in use, in the manual and in JSON."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from command import ioplan, plan_file
 from generated import check_part
@@ -17,7 +14,7 @@ from ioplan.results.store import Store, StoreError
 DOCUMENT = ROOT / "docs" / "errors.md"
 
 
-def manual() -> Iterator[str]:
+def manual():
     for kinds in KINDS:
         assert kinds.__doc__
         yield f"\n{kinds.__doc__}\n\n| name | meaning |\n| --- | --- |\n"
@@ -34,13 +31,13 @@ def test_the_manual_lists_all_names(renew):
 
 
 @pytest.fixture
-def plan(tmp_path, store_path) -> Path:
+def plan(tmp_path, store_path):
     return plan_file(
         tmp_path, 'test "A" { run random 4KiB 50/50, region 0%..0.001% for 100ms }'
     )
 
 
-def kinds(*arguments: str | Path) -> list[str]:
+def kinds(*arguments):
     return [line["kind"] for line in ioplan(*arguments, "--json").of("error")]
 
 

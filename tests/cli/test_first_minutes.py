@@ -6,7 +6,6 @@ import platform
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file, program, refuse
@@ -24,12 +23,12 @@ clone = packaging_script("clone")
 
 
 @pytest.fixture
-def without_engine(monkeypatch) -> None:
+def without_engine(monkeypatch):
     """As where no Rust was found: the engine's program is not there."""
     monkeypatch.setenv("IOPLAN_ENGINE", "/nowhere/ioplan-engine")
 
 
-def run(folder: Path, *words: str) -> tuple[int, str]:
+def run(folder, *words):
     """Run a short plan on a scratch file."""
     plan = plan_file(folder, PLAN)
     target = ("--target", folder / "scratch.bin", "--create", "1MiB")
@@ -164,7 +163,7 @@ def test_without_proc_nothing_is_made(tmp_path):
 # What `make` says that is missing.
 
 
-def write_program(folder: Path, name: str, text: str) -> None:
+def write_program(folder, name, text):
     """A program that prints a text, in the folder that is PATH."""
     path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")

@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 from command import ioplan, plan_file, refuse
 
-from ioplan.records import Session
 from ioplan.results.store import Store
 
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
@@ -74,7 +72,7 @@ def test_commands_name_the_format_that_is_meant(tmp_path, store_path):
 
 
 @pytest.fixture(scope="module")
-def titled(tmp_path_factory) -> Path:
+def titled(tmp_path_factory):
     """A store of two sessions with a title that is a script."""
     folder = tmp_path_factory.mktemp("titled")
     plan = plan_file(folder, READS.replace("T", "<script>alert(1)</script>", 1))
@@ -126,7 +124,7 @@ CALL = ("--backend", "sim", "--create", "1GiB", "--quiet")
 NOTE = "the new cable, 2 m"
 
 
-def last(store: Path) -> Session:
+def last(store):
     with Store.open(store) as opened:
         return opened.session("last")
 

@@ -34,7 +34,7 @@ NOT_TO_CHECK |= {"ioplan.backends.backend", "ioplan.job", "ioplan.runner.lab.lab
 """What a plan is checked without: packages, and models that take as long to make."""
 
 
-def imported(*words: str, **env: str) -> set[str]:
+def imported(*words, **env):
     """The modules that a call has imported when it ends."""
     done = program(
         sys.executable, "-c", WATCH, *words, check=True, env=os.environ | env
@@ -43,7 +43,7 @@ def imported(*words: str, **env: str) -> set[str]:
 
 
 @cache
-def tables_are_made() -> None:
+def tables_are_made():
     """As a package has them; a checkout makes them on the first use."""
     imported("check", DEMO)
 
@@ -99,7 +99,7 @@ SAME = (
 NOT_HERE = ("run plan.ioplan --backend sim --create 64MiB", "targets", "resume")
 
 
-def elsewhere(folder: Path, *calls: str) -> dict[str, Done]:
+def elsewhere(folder, *calls):
     """What each call does on a system that is not Linux, in one process."""
     done = program(
         sys.executable,

@@ -3,18 +3,17 @@
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 import scripted
-from command import Done, ioplan, plan_file, succeed
+from command import ioplan, plan_file, succeed
 from figures import changed, measurement, record
 from plans import checked
 
 from ioplan.cli import LiveLines, Terminal
 from ioplan.job import Progress
 from ioplan.planner import unfold
-from ioplan.records import Found, Interval
+from ioplan.records import Interval
 from ioplan.results.store import Store
 
 PLAN = 'test "T" { run random 4KiB 70/30 for 10min vary qd in 1, 2 }'
@@ -26,16 +25,14 @@ FILL = 'precondition p { write sequential 1MiB, qd 8, 1 pass } test "T" { after 
 BYTES = 'test "T" { run random 4KiB 70/30 for 8GB }'
 
 
-def _interval(ios: int, size: int = 4096) -> Interval:
+def _interval(ios, size=4096):
     return Interval(
         t_s=1.0, length_s=1.0, ios={"write": ios}, bytes={"write": ios * size}, errors=0,
         mean_ns=1e6, p50_ns=1e6, p99_ns=1e6, p99_9_ns=1e6, max_ns=1_000_000,
     )  # fmt: skip
 
 
-def _progress_line(
-    plan: str, width: int, interval: Interval, done: float, left_s: float = 240.0
-) -> str:
+def _progress_line(plan, width, interval, done, left_s=240.0):
     """What stands below the lines in the first step, as the terminal has it."""
     lines = LiveLines(Terminal(file=io.StringIO(), width=width, highlight=False))
     lines.step(next(unfold(checked(plan))), 7)
@@ -92,7 +89,7 @@ test "S" {{
 TRUTH = 20_000
 
 
-def sought(folder: Path, target: str, seed: int, *limits: int) -> tuple[Done, Found]:
+def sought(folder, target, seed, *limits):
     expected = "".join(f"  expect rate >= {one} iops\n" for one in limits)
     plan, store = plan_file(folder, SEEK.format(expected=expected)), folder / "s.db"
     options = ("--option", f"target={target}", "--option", f"seed={seed}")
@@ -104,7 +101,7 @@ def sought(folder: Path, target: str, seed: int, *limits: int) -> tuple[Done, Fo
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(scripted.install(tmp_path / "installed")))
     return tmp_path
 
@@ -150,7 +147,7 @@ CLOSED = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 
 
 @pytest.fixture
-def lab(tmp_path) -> Path:
+def lab(tmp_path):
     """Two targets, of which only the first is a file, and a group of both."""
     (tmp_path / "a.bin").write_bytes(bytes(1 << 20))
     lab = tmp_path / "lab.toml"

@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import paths
 import pytest
@@ -26,7 +25,7 @@ PATH = f"/srv/{'long/' * 10}scratch.bin"
 
 
 @pytest.fixture
-def store_path(store_path) -> Path:
+def store_path(store_path):
     """A store of a lab, and two sessions with all that can be listed."""
     store_path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     with Store.open(store_path) as store:
@@ -57,7 +56,7 @@ def store_path(store_path) -> Path:
     return store_path
 
 
-def ids(*words: str) -> list[str]:
+def ids(*words):
     done = succeed("ls", *words, "--format", "jsonl")
     return [str(one["id"]) for one in done.lines]
 

@@ -11,7 +11,7 @@ import resource
 import shutil
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -38,7 +38,7 @@ OUT = "OUT"
 """Stands for the file in a call."""
 
 
-def written(kind: str) -> set[tuple[str, str]]:
+def written(kind):
     """The command and the key of each parameter of a kind."""
     return {
         (words, one.key)
@@ -49,7 +49,7 @@ def written(kind: str) -> set[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Iterator[Path]:
+def made(tmp_path_factory):
     """A folder with what the commands read, and a store with a session."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
@@ -71,7 +71,7 @@ def made(tmp_path_factory) -> Iterator[Path]:
         yield folder
 
 
-def _write_lab(folder: Path, stack: ExitStack) -> None:
+def _write_lab(folder, stack):
     """A lab of this host, with a drive that may be written to."""
     image = folder / "drive.img"
     image.write_bytes(bytes(64 * MIB))
@@ -123,21 +123,21 @@ def test_the_table_says_all_that_is_written():
 # What stands where a file is to be written, and must be there afterwards.
 
 
-def store(path: Path) -> None:
+def store(path):
     shutil.copy(os.environ["IOPLAN_STORE"], path)
 
 
-def side_of_a_store(path: Path) -> None:
+def side_of_a_store(path):
     store(path.with_name(path.name.removesuffix("-wal")))
     path.write_bytes(b"changes")
 
 
-def open_socket(path: Path) -> None:
+def open_socket(path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(path))
 
 
-def folder(path: Path) -> None:
+def folder(path):
     path.mkdir()
     (path / "file").write_bytes(OLD)
 
@@ -145,7 +145,7 @@ def folder(path: Path) -> None:
 HELD: list[BinaryIO] = []
 
 
-def locked_file(path: Path) -> None:
+def locked_file(path):
     """As a target is that a session has open."""
     path.write_bytes(OLD)
     HELD.append(path.open("rb"))
@@ -187,7 +187,7 @@ NAMES = {"side of a store": "out-wal", "new side of a store": "out-journal"}
 """Of what needs another one than `out`."""
 
 
-def snapshot(folder: Path) -> dict[str, object]:
+def snapshot(folder):
     """What lies in a folder, down to the content, and as which file."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
@@ -199,19 +199,19 @@ def snapshot(folder: Path) -> dict[str, object]:
     return found
 
 
-def call_of(key: tuple[str, str], out: Path) -> tuple[str, ...]:
+def call_of(key, out):
     words, _ = key
     values = (CALLS | FOREIGN)[key]
     return (*words.split(), *(one.replace(OUT, str(out)) for one in values))
 
 
-def forced(key: tuple[str, str]) -> tuple[tuple[str, ...], ...]:
+def forced(key):
     """Without force, and with it where the command has the word."""
     has = any(one.key == "force" for one in commands()[key[0]].parameters)
     return ((), ("--force",)) if has else ((),)
 
 
-def needs(key: tuple[str, str]) -> None:
+def needs(key):
     if key[0] in ON_ROOT and os.geteuid():
         pytest.skip("needs root")
 
@@ -379,7 +379,7 @@ def test_a_linked_start_file_of_a_shell_stays_a_link(tmp_path, monkeypatch):
 # Nothing else opens a file for writing, or gives one another name.
 
 
-def flags_of(call: ast.Call) -> set[str]:
+def flags_of(call):
     """Names and texts in the arguments of a call."""
     parts = [node for one in call.args for node in ast.walk(one)]
     parts += [node for one in call.keywords for node in ast.walk(one.value)]
@@ -400,7 +400,7 @@ OF_MODULES = {
 MAKERS = {"NamedTemporaryFile", "TemporaryFile", "mkstemp"}
 
 
-def writes(node: ast.AST) -> bool:
+def writes(node):
     """Whether a call opens a file for writing, or gives a file another name."""
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.Attribute) and node.attr in OPENING
@@ -416,7 +416,7 @@ def writes(node: ast.AST) -> bool:
     return isinstance(called, ast.Attribute) and name in RENAMES | WRITES
 
 
-def places(path: Path) -> Iterator[str]:
+def places(path):
     """The functions of a file in which something is written, outermost first."""
     tree = ast.parse(path.read_text("utf-8"))
     for top in tree.body:
@@ -424,7 +424,7 @@ def places(path: Path) -> Iterator[str]:
             yield getattr(top, "name", "")
 
 
-def files_of(folders: tuple[str, ...]) -> Iterator[Path]:
+def files_of(folders):
     for folder in folders:
         at = ROOT / folder
         yield from [at] if at.is_file() else sorted(at.rglob("*.py"))

@@ -6,9 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import plan_file, program
@@ -30,7 +28,7 @@ test "Writes" { run random 4KiB 0/100, qd 8 for 200ms }"""
 """64 MiB of buffers, more than an ordinary user may lock in memory."""
 
 
-def reason() -> str:
+def reason():
     """Why it cannot be tried here."""
     if os.geteuid() != 0:
         return "needs root, to make a device that is somebody else's"
@@ -45,13 +43,13 @@ def reason() -> str:
     return "" if done.returncode == 0 else "others may not run this Python"
 
 
-def as_nobody(*groups: int) -> list[str]:
+def as_nobody(*groups):
     given = [f"--groups={','.join(map(str, groups))}"] if groups else ["--clear-groups"]
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", *given]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _possible() -> None:
+def _possible():
     if why := reason():
         pytest.skip(f"LEFT OUT: ioplan as an ordinary user: {why}")
 
@@ -64,9 +62,7 @@ class Home(Struct, frozen=True):
     lab: Path
     backing: Path
 
-    def ioplan(
-        self, *words: str | Path, groups: tuple[int, ...] = (GROUP,)
-    ) -> subprocess.CompletedProcess[str]:
+    def ioplan(self, *words, groups=(GROUP,)):
         command = [
             "prlimit",
             LOCKED,
@@ -85,15 +81,13 @@ class Home(Struct, frozen=True):
             timeout=120,
         )
 
-    def run(
-        self, plan: str, *words: str | Path, **how: Any
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, plan, *words, **how):
         path = plan_file(self.folder, plan)
         return self.ioplan("run", path, "--target", "fast", "--json", *words, **how)
 
 
 @pytest.fixture
-def home() -> Iterator[Home]:
+def home():
     """Not in pytest's own folder, which others may not enter."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-user-"))
     backing = folder / "disk.img"
@@ -115,7 +109,7 @@ def home() -> Iterator[Home]:
         shutil.rmtree(folder)
 
 
-def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+def records(done):
     assert done.returncode == 0, done.stderr
     lines = map(json.loads, done.stdout.splitlines())
     return [line["record"] for line in lines if line["type"] == "record"]

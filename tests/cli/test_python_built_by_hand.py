@@ -1,6 +1,5 @@
 """A Python that lacks modules of its own, as one built without their libraries does."""
 
-import subprocess
 import sys
 
 import pytest
@@ -12,7 +11,7 @@ HIDE = "import sys; sys.modules.update(dict.fromkeys({names!r})); "
 """As Python has it for a module that is not there: importing it fails."""
 
 
-def called_without(*names: str) -> subprocess.CompletedProcess[str]:
+def called_without(*names):
     """The plainest call that there is, on a Python without some modules."""
     call = "from ioplan.cli import main; sys.argv[1:] = ['--version']; main()"
     return program(sys.executable, "-c", HIDE.format(names=names) + call)

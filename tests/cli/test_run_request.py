@@ -16,7 +16,7 @@ from sessions import session
 from ioplan.cli import requested_plan
 from ioplan.cli.commands.resume import ResumeOptions, _call
 from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
-from ioplan.records import Resolved, RunRequest, Session
+from ioplan.records import Resolved, RunRequest
 from ioplan.records.run_request import OPTIONS
 from ioplan.results import Bundled, bundle_bytes, read_bundle
 from ioplan.results.share.contents import LOCAL
@@ -38,7 +38,7 @@ REQUEST_OPTIONS: dict[str, Parameter] = {
 '''
 
 
-def declared(name: str) -> str:
+def declared(name):
     """The line of an option, as Python."""
     one, default = OPTIONS[name], RunRequest.model_fields[name].default
     given: dict[str, Any] = {
@@ -95,18 +95,18 @@ QUEUED = {
 """What a job of the lab does not take up from a request, and why."""
 
 
-def differing(one: RunRequest, other: RunRequest) -> set[str]:
+def differing(one, other):
     return {name for name in FIELDS if getattr(one, name) != getattr(other, name)}
 
 
-def in_a_store(folder: Path) -> RunRequest:
+def in_a_store(folder):
     made = session(request=FULL)
     with Store.open(folder / "s.db") as store:
         store.begin(made)
         return store.session(made.id).request
 
 
-def in_resume(folder: Path) -> RunRequest:
+def in_resume(folder):
     plan = folder / "p.ioplan"
     plan.write_text("test")
     known = Resolved(plan=str(plan), target_key="k")
@@ -115,13 +115,13 @@ def in_resume(folder: Path) -> RunRequest:
     return call.request
 
 
-def in_the_queue(folder: Path) -> RunRequest:
+def in_the_queue(folder):
     plan = requested_plan(plan_file(folder, PLAN), RunRequest())
     made = submission("j", plan, FULL, [{"host": "h1", "name": "a"}])
     return RunRequest.model_validate_json(json.dumps(made["request"]))
 
 
-def in_a_drive_job(folder: Path) -> RunRequest:
+def in_a_drive_job(folder):
     """Of this host: with all that `run` takes for several targets."""
     lab, plan = folder / "lab.toml", plan_file(folder, IN_FULL)
     lab.write_text(LAB)
@@ -145,7 +145,7 @@ test "other=1" { run random 4KiB 100/0, qd other for 400ms }
 """
 
 
-def words_of(name: str, value: Any) -> list[str]:
+def words_of(name, value):
     """A field as words of the command line."""
     if value in (None, False, ()):
         return []
@@ -155,11 +155,11 @@ def words_of(name: str, value: Any) -> list[str]:
     return [word for one in values for word in (OPTIONS[name].name, str(one))]
 
 
-def in_a_bundle(folder: Path) -> RunRequest:
+def in_a_bundle(folder):
     return sent(folder).session.request
 
 
-def sent(folder: Path) -> Bundled:
+def sent(folder):
     """A session without runs, as others get it."""
     made = Bundled(session(request=FULL, plan_text="", backend="fio"), (), ())
     bundle = folder / "x.ioplan-bundle"
@@ -208,7 +208,7 @@ both = ["a"]
 WORDS = ("--interval", "50ms", "--tag", "nightly", "--note", "of two words")
 
 
-def check_done(store_path: Path, runs: int = 1) -> Session:
+def check_done(store_path, runs=1):
     """The newest session has all that was asked for, and its runs their intervals."""
     with Store.open(store_path) as store:
         found = store.session("last")
@@ -224,12 +224,12 @@ def check_done(store_path: Path, runs: int = 1) -> Session:
     return found
 
 
-def on_sim(tmp_path: Path) -> tuple[Path, tuple[str, ...]]:
+def on_sim(tmp_path):
     target = ("--backend", "sim", "--target", "x", "--create", "1GiB")
     return plan_file(tmp_path, PLAN), (*target, *WORDS, "--option", drive(tmp_path))
 
 
-def drive(tmp_path: Path) -> str:
+def drive(tmp_path):
     """An option of the simulated drive."""
     file = tmp_path / "drive.toml"
     file.write_text('model = "own"\n')
@@ -253,7 +253,7 @@ def test_an_interval_is_a_time(tmp_path, word):
 # several targets in one call
 
 
-def targets_of(store_path: Path) -> list[str]:
+def targets_of(store_path):
     """The targets of all sessions."""
     with Store.open(store_path) as store:
         return sorted(store.session(id).target for id in store.ids())

@@ -28,7 +28,6 @@ from terminals import on_a_terminal
 from ioplan import PlanError
 from ioplan.backends import BackendError
 from ioplan.cli import Terminal, plan_of
-from ioplan.job import Job
 from ioplan.language import check_file
 from ioplan.records import Resolved, RunDetail, RunRequest, Session, new_session_id
 from ioplan.results import export
@@ -61,7 +60,7 @@ STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode's categories of what is not only shown."""
 
 
-def steers(text: str) -> list[str]:
+def steers(text):
     """What in an output could steer a terminal, but for rich's colours."""
     bare = ALLOWED.sub("", text)
     return [c for c in bare if c != "\n" and category(c) in STEERING]
@@ -73,13 +72,13 @@ def steers(text: str) -> list[str]:
 class OneSession:
     """A store that somebody passed on: one session, and one run in it."""
 
-    def __init__(self, target: str = "/dev/sim0") -> None:
+    def __init__(self, target="/dev/sim0"):
         self.target = target
 
-    def session(self, key: str) -> Session:
+    def session(self, key):
         return session(key, target=self.target)
 
-    def detail(self, session_id: str, seq: int) -> RunDetail:
+    def detail(self, session_id, seq):
         return measurement(1, 1, 20).detail
 
 
@@ -133,7 +132,7 @@ MOVES = re.compile(r"\x1b\[(?:\d*[AK]|\?25[lh]|[\d;]*m)|\r")
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory) -> Path:
+def hostile(tmp_path_factory):
     """A store that somebody passed on, with something evil in all of its texts."""
     folder = tmp_path_factory.mktemp("hostile")
     title = EVIL.replace("\r\n", "")
@@ -208,7 +207,7 @@ def test_an_argument_that_cannot_be_shown_is_refused(word):
 
 
 @cache
-def calls(path: Path) -> list[tuple[str, ast.Call]]:
+def calls(path):
     found = ast.walk(ast.parse(path.read_text()))
     return [(ast.unparse(c.func), c) for c in found if isinstance(c, ast.Call)]
 
@@ -284,7 +283,7 @@ def test_a_run_writes_nothing_but_its_own_files(tmp_path, monkeypatch):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def job_with(names: list[str], target: str = "/data/t.bin") -> Job:
+def job_with(names, target="/data/t.bin"):
     job = record(1).asked.job
     streams = tuple(job.streams[0].model_copy(update={"name": n}) for n in names)
     return job.model_copy(update={"streams": streams, "target": target})
@@ -401,7 +400,7 @@ def test_a_session_s_id_is_no_path():
     )
 
 
-def changed(hostile: Path, folder: Path, *statements: str) -> Path:
+def changed(hostile, folder, *statements):
     """A copy of the hostile store, and still more so."""
     path = folder / "evil.db"
     with sqlite3.connect(hostile) as before, sqlite3.connect(path) as after:
@@ -504,7 +503,7 @@ def test_a_stored_plan_uses_what_is_stored_with_it(tmp_path):
             with_files(stored, odd)
 
 
-def with_files(session: Session, files: dict[str, str]) -> Session:
+def with_files(session, files):
     return session.model_copy(update={"resolved": Resolved(files=files)})
 
 
@@ -555,12 +554,12 @@ def test_a_spreadsheet_calculates_nothing(tmp_path, lead):
 
 
 @pytest.fixture
-def own_key(tmp_path, monkeypatch) -> Path:
+def own_key(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state" / "ioplan" / "key"
 
 
-def begun() -> Session:
+def begun():
     """A session that this user started."""
     asked = RunRequest(overwrite=("/dev/sda",), options=("path=fio",))
     known = Resolved(target_key="block serial=x 1", options={"path": "fio"})

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory) -> Iterator[Path]:
+def session(tmp_path_factory):
     """A store with one session on the simulated drive, which is used if none is named."""
     folder = tmp_path_factory.mktemp("session")
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +49,7 @@ def test_a_dash_is_standard_output(call, session, tmp_path, monkeypatch, capfdbi
 
 
 @pytest.fixture
-def out(session, tmp_path) -> Path:
+def out(session, tmp_path):
     """A file that ioplan wrote."""
     assert ioplan(*CALLS["export"], "-o", tmp_path / "out").code == 0
     return tmp_path / "out"
@@ -71,7 +70,7 @@ def test_its_own_file_keeps_its_mode_and_is_kept_once_somebody_changed_it(out):
 
 
 def test_a_file_system_without_hard_links(session, tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
+    def refuse(*_):
         raise PermissionError(1, "no hard links here")
 
     monkeypatch.setattr(os, "link", refuse)
@@ -80,11 +79,11 @@ def test_a_file_system_without_hard_links(session, tmp_path, monkeypatch):
     assert made.name == "out" and made.stat().st_size
 
 
-def appears(path: Path) -> None:
+def appears(path):
     path.write_bytes(b"theirs")
 
 
-def is_replaced(path: Path) -> None:
+def is_replaced(path):
     (path.parent / "other").write_bytes(b"theirs")
     (path.parent / "other").replace(path)
 
@@ -96,7 +95,7 @@ def test_a_name_that_comes_to_mean_another_file(meanwhile, out, monkeypatch):
         out.unlink()
     mark = os.setxattr
 
-    def marked(*words: object) -> None:
+    def marked(*words):
         meanwhile(out)
         mark(*words)
 

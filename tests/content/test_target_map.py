@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import tarfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,29 +27,29 @@ class Mapped(NamedTuple):
     text: str
 
     @property
-    def found(self) -> list[dict[str, Any]]:
+    def found(self):
         return list(self.document["found"])
 
     @property
-    def is_empty(self) -> bool:
+    def is_empty(self):
         first = self.document["first_data_bytes"]
         there = ("found", "tables", "share", "unreadable")
         return first is None and not any(self.document[name] for name in there)
 
 
-def mapped(path: Path) -> Mapped:
+def mapped(path):
     calls = [ioplan("targets", "--map", path, *more) for more in (("--json",), ())]
     assert {done.code for done in calls} == {0}, calls
     return Mapped(json.loads(calls[0].out), " ".join(calls[1].out.split()))
 
 
-def zero(path: Path, length: int, at: int = 0) -> None:
+def zero(path, length, at=0):
     with path.open("r+b") as file:
         file.seek(at)
         file.write(bytes(length))
 
 
-def made(image: Path, kind: str, at: int) -> Path:
+def made(image, kind, at):
     """A real file system that begins there."""
     if shutil.which(MAKERS[kind][0]) is None:
         pytest.skip(f"LEFT OUT: {MAKERS[kind][0]} is not installed")
@@ -91,7 +90,7 @@ def test_a_copy_is_found_when_the_first_16_mib_are_gone(kind, tmp_path):
     assert kind in mapped(image).found[0]["what"]
 
 
-def gpt(image: Path) -> str:
+def gpt(image):
     (table,) = mapped(image).document["tables"]
     return str(table)
 
@@ -138,7 +137,7 @@ def test_each_size_is_read_to_its_end(size, tmp_path):
 def test_a_place_that_cannot_be_read_is_not_empty(tmp_path, monkeypatch):
     read = os.preadv
 
-    def fails(fd: int, buffers: list[memoryview], at: int) -> int:
+    def fails(fd, buffers, at):
         if at == MIB:
             raise OSError(errno.EIO, "Input/output error")
         return read(fd, buffers, at)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import paths
 import pytest
@@ -27,7 +26,7 @@ MANY = "import pytest\n" + DISTURBED.replace(
 ).replace('"flag"', 'f"flag{n}"')
 
 
-def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
+def pytest_of(folder, text, *options):
     """The exit code and the output of pytest."""
     for flag in folder.glob("flag*"):
         flag.unlink()

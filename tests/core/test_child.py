@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 from started import ends, is_running
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.slow
 STUBBORN = "trap '' TERM; echo ready >&2; while :; do sleep 0.05; done"
 
 
-def until(holds: Callable[[], bool]) -> bool:
+def until(holds):
     """Whether it comes to hold soon."""
     deadline = time.monotonic() + 5
     while not holds() and time.monotonic() < deadline:
@@ -24,7 +23,7 @@ def until(holds: Callable[[], bool]) -> bool:
     return holds()
 
 
-def shell(script: str) -> OwnedProcess:
+def shell(script):
     return OwnedProcess(["sh", "-c", script])
 
 

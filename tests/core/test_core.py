@@ -29,7 +29,7 @@ def test_the_functions_at_known_places():
     assert inverse_trigamma(trigamma(3.7)) == pytest.approx(3.7, abs=1e-9)
 
 
-def sample(rng: random.Random, deviation: float, values: int = 5) -> Variance:
+def sample(rng, deviation, values=5):
     return Variance(
         variance(rng.gauss(0, deviation) for _ in range(values)), values - 1
     )

@@ -5,7 +5,6 @@ import re
 import shlex
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import grimp
@@ -20,7 +19,7 @@ MARKERS = ("slow", "durable", "long", "long_but_first", "machine")
 VM = "tests/vm"
 
 
-def called(part: str) -> list[str]:
+def called(part):
     """The words of pytest's call in the Makefile."""
     text = (paths.ROOT / "Makefile").read_text()
     found = re.search(rf"^{part}: .*\n\t\$\(PYTEST\) (.*)$", text, re.MULTILINE)
@@ -28,7 +27,7 @@ def called(part: str) -> list[str]:
     return shlex.split(found[1])
 
 
-def selects(words: list[str], in_vm: bool, markers: tuple[str, ...]) -> bool:
+def selects(words, in_vm, markers):
     """Whether such a call runs a test with these markers."""
     if in_vm == ("--ignore" in words):
         return False
@@ -139,7 +138,7 @@ CASES = {
 }  # fmt: skip
 
 
-def try_it(root: Path, old: str, new: str) -> int:
+def try_it(root, old, new):
     """Of a repository with one promise, in which a text stands in place of another."""
     files = {
         "tests/promises.toml": TABLE,

@@ -1,8 +1,6 @@
 """The real thing: Neovim with the plugin and the server, by keys."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from neovim import NEWER, Neovim
@@ -29,7 +27,7 @@ WRITTEN = """test "Reads" {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("plans").resolve()
     (made / "lib.ioplan").write_text(LIBRARY)
     (made / "plan.ioplan").write_text(PLAN)
@@ -37,7 +35,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def nvim(folder) -> Iterator[Neovim]:
+def nvim(folder):
     started = Neovim(folder, folder / "plan.ioplan")
     try:
         yield started

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import paths
@@ -83,7 +82,7 @@ def test_its_settings_are_those_of_the_server():
         assert f'"{name.removeprefix("ioplan.")}"' in asked
 
 
-def run_tester(file: Path) -> subprocess.CompletedProcess[str]:
+def run_tester(file):
     """VS Code's own engine with the grammar, on a text that names its scopes."""
     return program(
         str(TESTER), "--compact", "--grammar", GRAMMAR, str(file), cwd=FOLDER

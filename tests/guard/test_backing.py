@@ -1,8 +1,5 @@
 """What is under a loop device, whatever has become of the path it was set up with."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from ioplan.runner import Backing, Device, backing, device_at, identity_of, key_at
@@ -12,19 +9,19 @@ pytestmark = NEEDS_ROOT
 
 
 @pytest.fixture
-def image(tmp_path) -> Path:
+def image(tmp_path):
     path = tmp_path / "disk.img"
     path.write_bytes(bytes(MIB))
     return path
 
 
 @pytest.fixture
-def loop(image) -> Iterator[Device]:
+def loop(image):
     with loop_device(image) as node:
         yield at(node)
 
 
-def at(node: Path) -> Device:
+def at(node):
     device = device_at(node)
     assert device
     return device
@@ -57,7 +54,7 @@ def test_a_path_of_elsewhere_names_nothing_here(image):
 
 
 def test_one_who_may_not_ask_the_kernel_goes_by_the_path(loop, image, monkeypatch):
-    def refuse(_: Path) -> None:
+    def refuse(_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("ioplan.runner.devices.identity._status", refuse)

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'
 Change = Callable[[dict[str, Any]], object]
 
 
-def row(serial: str = "S1", **more: Any) -> dict[str, Any]:
+def row(serial="S1", **more):
     """A drive as `ioplan targets --json` prints it."""
     identity = {"kernel": "nvme0n1", "serial": serial, "model": "M"}
     plain = {"name": "", "id": serial, "identity": identity, "verdict": "writable"}
@@ -41,30 +40,30 @@ def row(serial: str = "S1", **more: Any) -> dict[str, Any]:
 class Desk:
     """An admin with a key, the lab that names it, and a plan."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.key = folder, folder / "admin.key"
         self.lab = Lab(name="attic", admins={"ada": make_key(self.key)})
         self.plan = checked_plan(plan_file(folder, WRITES), [])
         self.until = datetime.now(UTC) + timedelta(hours=1)
 
-    def signed(self, *rows: dict[str, Any], any_plan: bool = False) -> dict[str, Any]:
+    def signed(self, *rows, any_plan=False):
         plans = None if any_plan else [consented_plan(self.plan)]
         drives = drives_of(list(rows or (row(),)))
         made = sign(drives, self.lab, self.until, plans, self.key)
         return json.loads(made.model_dump_json())
 
-    def file(self, document: object) -> Path:
+    def file(self, document):
         path = self.folder / "list.json"
         path.write_text(json.dumps(document))
         return path
 
-    def refuses(self, document: object, text: str, lab: Lab | None = None) -> None:
+    def refuses(self, document, text, lab=None):
         with refused(TargetFault.CONSENT_LIST, text):
             read_list(self.file(document), lab or self.lab, self.plan)
 
 
 @pytest.fixture
-def desk(tmp_path) -> Desk:
+def desk(tmp_path):
     return Desk(tmp_path)
 
 
@@ -74,8 +73,8 @@ def test_a_signed_list_names_its_drives(desk):
     assert found.signed and found.signed.admin == "ada"
 
 
-def change(*path: str | int, to: object) -> Change:
-    def changed(document: dict[str, Any]) -> None:
+def change(*path, to):
+    def changed(document):
         *way, last = path
         for key in way:
             document = document[key]
@@ -207,7 +206,7 @@ def test_ones_own_list_must_be_ones_own(desk):
 
 
 def test_a_target_gets_the_words_of_its_own_drive_only():
-    def words(drives: list[dict[str, Any]], **entry: Any) -> list[str]:
+    def words(drives, **entry):
         lab = Lab(targets={"t": LabTarget(**entry)})
         return listed_words(drives_of(drives), lab, "t")
 

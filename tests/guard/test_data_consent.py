@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -16,7 +15,7 @@ from refused import refused
 
 from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.runner.guard import SCRATCH_MARK, Target, make_scratch, open_target
+from ioplan.runner.guard import SCRATCH_MARK, make_scratch, open_target
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.pinned import pinned
 from targets import MIB, asked, lab_of_file, loop_device, needs_root, sparse, tell
@@ -26,14 +25,14 @@ SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'
 
 
 @pytest.fixture
-def file(tmp_path) -> Path:
+def file(tmp_path):
     """A file with a database in the middle."""
     path = sparse(tmp_path / "image", 32 * MIB)
     put(path, 0, database(tmp_path))
     return path
 
 
-def opened(path: Path, *, data: bool = False) -> Target:
+def opened(path, *, data=False):
     """By a writing plan, with consent to the file or to its data as well."""
     words = (str(path),)
     return open_target(
@@ -112,7 +111,7 @@ def test_a_device_is_asked_for_once(tmp_path, store_path):
         assert ioplan(*words, "--overwrite", disk).code == 0
 
 
-def held_open() -> list[str]:
+def held_open():
     """The files that this process has open."""
     found = []
     for one in Path("/proc/self/fd").iterdir():
@@ -155,13 +154,13 @@ while True:
 """
 
 
-def writing(path: Path, *overwrite: Path) -> TargetRequest:
+def writing(path, *overwrite):
     words = tuple(map(str, overwrite))
     return TargetRequest(path=str(path), writes=True, overwrite=words)
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     """One of another user."""
     path = tmp_path / "theirs"
     path.mkdir()
@@ -211,7 +210,7 @@ def test_a_folder_that_becomes_a_link_once_it_was_looked_at(
         (place / "data").write_bytes(bytes(MIB))
     wanted, look = (theirs / "data").stat().st_ino, os.fstat
 
-    def exchanged(fd: int) -> os.stat_result:
+    def exchanged(fd):
         found = look(fd)
         if theirs.exists() and found.st_ino == theirs.lstat().st_ino:
             theirs.rename(folder / "kept")
@@ -228,7 +227,7 @@ def test_a_folder_that_becomes_a_link_once_it_was_looked_at(
 
 
 @contextmanager
-def swapping(place: Path, victim: Path) -> Iterator[None]:
+def swapping(place, victim):
     words = [sys.executable, "-c", SWAP, place, victim]
     with Popen(words, stdout=PIPE) as program:
         assert program.stdout
@@ -262,7 +261,7 @@ def test_a_mark_alone_is_not_believed(tmp_path):
 class Overlay:
     """A mount with a file in it, by both of its paths."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         for name in ("lower", "upper", "work", "merged"):
             (folder / name).mkdir()
         self.where = folder / "merged"
@@ -273,7 +272,7 @@ class Overlay:
 
 
 @pytest.fixture
-def overlay(tmp_path) -> Iterator[Overlay]:
+def overlay(tmp_path):
     made = Overlay(tmp_path)
     yield made
     tell("umount", "-l", made.where)

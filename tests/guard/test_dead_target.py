@@ -7,21 +7,19 @@ that of the target; ioplan itself does not fail.
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
 from errno import ECONNABORTED, EIO, ENOTCONN
 from pathlib import Path
 from random import Random
 from threading import Timer
-from typing import Any
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 
 from ioplan import TargetFault
 from ioplan.backends import TargetRequest
 from ioplan.cli import RUN_FAILED, USAGE
 from ioplan.runner.guard import TargetError, make_scratch, open_target
-from targets import Served, needs_faulty, served, wait_for
+from targets import needs_faulty, served, wait_for
 
 pytestmark = pytest.mark.usefixtures("store_path")
 
@@ -38,18 +36,18 @@ REASONS = [os.strerror(number) for number in (ENOTCONN, ECONNABORTED, EIO)]
 
 
 @pytest.fixture
-def target(tmp_path) -> Iterator[Served]:
+def target(tmp_path):
     with served(tmp_path / "server", plugin=("memory", "8M")) as file:
         yield file
 
 
-def gone(target: Served) -> None:
+def gone(target):
     """Beyond the second for which the kernel knows its attributes."""
     target.vanish()
     wait_for(lambda: _fails(target.path))
 
 
-def _fails(path: str) -> bool:
+def _fails(path):
     try:
         Path(path).stat()
     except OSError as error:
@@ -57,7 +55,7 @@ def _fails(path: str) -> bool:
     return False
 
 
-def asked(target: Served) -> TargetRequest:
+def asked(target):
     named = (target.path,)
     return TargetRequest(
         path=target.path, writes=True, overwrite=named, overwrite_data=named
@@ -92,7 +90,7 @@ def test_what_is_gone_is_no_place_for_a_file(target):
         assert done.code == USAGE and REASONS[0] in done.err
 
 
-def call(words: tuple[str, ...], plan: Path, target: Served) -> Done:
+def call(words, plan, target):
     consent = ("--overwrite", target.path, "--overwrite-data", target.path)
     return ioplan(words[0], plan, *words[1:], "--target", target.path, *consent)
 
@@ -151,16 +149,16 @@ EACH = {
 class Calls:
     """Counts the calls of this process on a target, which vanishes before one."""
 
-    def __init__(self, target: Served, last: int) -> None:
+    def __init__(self, target, last):
         self.target, self.last, self.made = target, last, 0
 
-    def count(self, subject: object) -> None:
+    def count(self, subject):
         if self._is_target(subject):
             self.made += 1
             if self.made == self.last:
                 gone(self.target)
 
-    def _is_target(self, subject: object) -> bool:
+    def _is_target(self, subject):
         if self.made >= self.last:
             return False
         if isinstance(subject, int):
@@ -172,8 +170,8 @@ class Calls:
             subject
         )
 
-    def counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*arguments: Any, **options: Any) -> Any:
+    def counted(self, call):
+        def counting(*arguments, **options):
             if arguments:
                 self.count(arguments[0])
             return call(*arguments, **options)
@@ -181,9 +179,7 @@ class Calls:
         return counting
 
 
-def called(
-    words: tuple[str, ...], plan: Path, folder: Path, last: int
-) -> tuple[Done, Calls]:
+def called(words, plan, folder, last):
     """What it came to."""
     with (
         served(folder, plugin=("memory", "8M")) as target,

@@ -3,8 +3,6 @@
 import os
 import random
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,10 +12,10 @@ from kinds_of_data import put
 from refused import refused
 
 from ioplan import TargetFault
-from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.backends import TargetRequest
 from ioplan.runner import Device
 from ioplan.runner.content.scan import scan
-from ioplan.runner.guard import KILLED, Target, data_check, full_read, open_target
+from ioplan.runner.guard import KILLED, data_check, full_read, open_target
 from ioplan.runner.guard.data_check import sanitized
 from ioplan.runner.guard.errors import UnreadError
 from ioplan.runner.guard.full_read import (
@@ -35,11 +33,11 @@ NOISE = random.Random(1).randbytes(MIB)
 
 
 @pytest.fixture
-def image(tmp_path) -> Path:
+def image(tmp_path):
     return sparse(tmp_path / "image", SIZE)
 
 
-def request(path: Path, *, data: bool = False) -> TargetRequest:
+def request(path, *, data=False):
     words = (str(path),)
     return TargetRequest(
         path=str(path),
@@ -49,18 +47,18 @@ def request(path: Path, *, data: bool = False) -> TargetRequest:
     )
 
 
-def opened(path: Path, *, data: bool = False) -> Target:
+def opened(path, *, data=False):
     return open_target(request(path, data=data))
 
 
-def closed(path: Path, *, data: bool = False) -> TargetFacts:
+def closed(path, *, data=False):
     """After a session that wrote nothing."""
     target = opened(path, data=data)
     target.close()
     return target.facts
 
 
-def evidence(path: Path, *, data: bool = False) -> str:
+def evidence(path, *, data=False):
     return closed(path, data=data).evidence
 
 
@@ -123,7 +121,7 @@ def test_the_reading_goes_on_where_it_was(image, monkeypatch):
     monkeypatch.setattr(full_read, "SAVE_S", 0.0)
     seen = list[float]()
 
-    def interrupted(share: float) -> None:
+    def interrupted(share):
         seen.append(share)
         if share > 0.4:
             raise KeyboardInterrupt
@@ -233,13 +231,13 @@ class TestDevice:
     CAPACITY = 64 * 10**9
 
     @pytest.fixture
-    def device(self, image) -> Iterator[Path]:
+    def device(self, image):
         os.truncate(image, self.CAPACITY // 4096 * 4096)
         with loop_device(image) as device:
             yield device
 
     @pytest.fixture
-    def lab(self, image, tmp_path, device) -> Path:
+    def lab(self, image, tmp_path, device):
         return lab_of_file(tmp_path, image)
 
     @pytest.mark.long

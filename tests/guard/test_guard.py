@@ -6,16 +6,13 @@ What a person sees is a golden case, and shown in docs/lab-file.md.
 import json
 import os
 import re
-from collections.abc import Iterable
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import paths
 import pytest
 from generated import check_part
 from kinds import Place
-from kinds_of_data import ALL_KINDS, Kind
+from kinds_of_data import ALL_KINDS
 
 from golden import Golden
 from ioplan.runner import Host
@@ -26,7 +23,7 @@ FROM_VM = paths.TESTS / "vm/rows.json"
 DOCUMENT = paths.ROOT / "docs/lab-file.md"
 
 
-def plain(text: str, folder: Path) -> str:
+def plain(text, folder):
     """What the message is on any machine."""
     text = text.replace(str(folder), "/data")
     for one in Host().root_disks:
@@ -37,7 +34,7 @@ def plain(text: str, folder: Path) -> str:
     return re.sub(r"\S+ \(process \d+\)", "python (process 4711)", text)
 
 
-def refusal_of(kind: Kind, folder: Path) -> dict[str, str]:
+def refusal_of(kind, folder):
     """Make it, and be refused: a row of the table."""
     with ExitStack() as stack:
         try:
@@ -50,7 +47,7 @@ def refusal_of(kind: Kind, folder: Path) -> dict[str, str]:
     return {"target": kind.name, "error": str(refused.value.kind), "message": message}
 
 
-def marked(kinds: Iterable[Kind]) -> list[Any]:
+def marked(kinds):
     """Block devices are made by root."""
     of_root = pytest.mark.machine
     return [
@@ -71,7 +68,7 @@ def test_it_is_refused(kind, tmp_path, golden, monkeypatch):
     golden(REFUSED, kind.name, refusal_of(kind, tmp_path))
 
 
-def rows() -> list[dict[str, str]]:
+def rows():
     """In the order of the table of kinds, then those of the virtual machine."""
     cases = (REFUSED[kind.name] for kind in ALL_KINDS)
     found = [{**one.expected, "how": one.input} for one in cases]
@@ -79,7 +76,7 @@ def rows() -> list[dict[str, str]]:
     return found + [row for row in lab if row["table"] == "refused"]
 
 
-def table() -> str:
+def table():
     """As Markdown."""
     lines = ["| target | made by | error | what a person sees |", "|---|---|---|---|"]
     for row in rows():

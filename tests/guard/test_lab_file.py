@@ -1,7 +1,5 @@
 """The lab file: what is wrong with one, and what another host's entries are here."""
 
-from pathlib import Path
-
 import paths
 import pytest
 from command import ioplan, plan_file
@@ -14,7 +12,7 @@ from targets import loop_device, needs_root
 EXAMPLE = paths.ROOT / "examples/lab/lab.toml"
 
 
-def lab_file(folder: Path, text: str) -> Path:
+def lab_file(folder, text):
     path = folder / "lab.toml"
     path.write_text(text)
     return path

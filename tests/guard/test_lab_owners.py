@@ -1,7 +1,6 @@
 """A lab file that another user can change is not read."""
 
 import os
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -15,7 +14,7 @@ needs_chown = pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: chown need
 
 
 @pytest.fixture
-def lab(tmp_path) -> Path:
+def lab(tmp_path):
     folder = tmp_path / "labs"
     folder.mkdir()
     path = folder / "lab.toml"
@@ -23,7 +22,7 @@ def lab(tmp_path) -> Path:
     return path
 
 
-def not_yours(path: Path, text: str) -> None:
+def not_yours(path, text):
     with refused(LabFault.LAB_NOT_YOURS, text):
         read_lab(path)
 

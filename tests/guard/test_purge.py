@@ -5,12 +5,10 @@ import shlex
 import signal
 import struct
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -30,12 +28,12 @@ from ioplan.runner.devices.nvme import (
     nsids,
     wait_for_end,
 )
-from ioplan.runner.guard import Target, make_scratch, open_target
+from ioplan.runner.guard import make_scratch, open_target
 from ioplan.runner.guard.purge import kernel
 from ioplan.runner.guard.purge import purge as purging
 from ioplan.runner.guard.purge.nvme import action_of
 from ioplan.runner.guard.purge.purge import MARKS, Marks, numbers, purge
-from ioplan.target_entry import LabTarget, PurgeMethod
+from ioplan.target_entry import LabTarget
 from targets import MIB, asked, lab_file, loop_device, needs_root, tell
 
 PAGE = 4096
@@ -44,7 +42,7 @@ NOISE = Random(1).randbytes(16 * MIB)
 
 
 @contextmanager
-def scratch(folder: Path, size_bytes: int = 4 * MIB) -> Iterator[Target]:
+def scratch(folder, size_bytes=4 * MIB):
     path = folder / "scratch.bin"
     make_scratch(path, size_bytes, lambda _: None)
     target = open_target(TargetRequest(path=str(path), writes=True))
@@ -55,7 +53,7 @@ def scratch(folder: Path, size_bytes: int = 4 * MIB) -> Iterator[Target]:
 
 
 @contextmanager
-def device(folder: Path, way: PurgeMethod | list[str]) -> Iterator[Target]:
+def device(folder, way):
     """A loop device full of data, opened as a session does."""
     backing = folder / "disk.img"
     backing.write_bytes(NOISE)
@@ -174,7 +172,7 @@ def test_a_device_is_erased_by_the_method_of_the_lab_only(tmp_path, way, monkeyp
     used = list[str]()
     for method, function in METHODS.items():
 
-        def erase(*_: object, method: str = method) -> Any:
+        def erase(*_, method=method):
             used.append(method)
             return lambda _: "erased"
 
@@ -222,7 +220,7 @@ def test_the_lab_chooses_for_a_plan(tmp_path, store_path):
 # NVMe: what is told to a drive, and what its pages mean
 
 
-def controller(oacs: int = 0, fna: int = 0, sanicap: int = 0) -> Controller:
+def controller(oacs=0, fna=0, sanicap=0):
     page = bytearray(PAGE)
     struct.pack_into("<H", page, 256, oacs)
     struct.pack_into("<I", page, 328, sanicap)
@@ -261,7 +259,7 @@ def test_a_format_changes_no_layout(lba_format, extended, protection, first):
 LOGS = Golden("sanitize_logs")
 
 
-def page_of(log: dict[str, int]) -> bytes:
+def page_of(log):
     page = struct.pack("<HH", log["sprog"], log["sstat"])
     return page.ljust(LOG_BYTES, b"\0")
 
@@ -321,7 +319,7 @@ def test_nor_is_a_program_trusted(command, message, tmp_path):
         purge(target)
 
 
-def in_shell(text: str) -> list[str]:
+def in_shell(text):
     return ["bash", "-c", text.replace("ZEROS", ZEROS)]
 
 
@@ -377,7 +375,7 @@ def test_nothing_is_erased_for_who_is_gone(tmp_path, store_path, how):
         check_ends(writer)
 
 
-def check_ends(writer: int) -> None:
+def check_ends(writer):
     """It is ended in any case, so that a test that fails leaves none."""
     try:
         assert ends(writer, 60)

@@ -3,9 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from refused import refused
@@ -18,7 +16,7 @@ from ioplan.runner.guard import make_scratch, open_target
 from targets import MIB, loop_device, mounted, needs_root, sparse, tell
 
 
-def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
+def facts(path, kind="block", **identity):
     return TargetFacts(
         path=path, kind=kind, capacity_bytes=MIB, block_bytes=512, identity=identity
     )
@@ -42,7 +40,7 @@ class TestInodeThatIsUsedAgain:
     """On a file system of its own, the next file gets the number of the last."""
 
     @pytest.fixture
-    def folder(self, tmp_path) -> Iterator[Path]:
+    def folder(self, tmp_path):
         image = sparse(tmp_path / "image", 160 * MIB)
         with loop_device(image) as device:
             tell("mkfs.ext4", "-q", "-I", "256", device)
@@ -81,7 +79,7 @@ class TestInodeThatIsUsedAgain:
         assert before["born"] != after["born"]
 
 
-def kept(path: Path) -> TargetFacts:
+def kept(path):
     """A new file's facts."""
     target = open_target(TargetRequest(path=str(sparse(path, MIB))))
     target.close()
@@ -105,21 +103,21 @@ def test_without_attributes_and_births_a_scratch_file_is_known(tmp_path, monkeyp
 # what proves that nothing has written to a target, on real loop devices
 
 
-def block(path: Path) -> TargetFacts:
+def block(path):
     return TargetFacts(
         path=str(path), kind="block", capacity_bytes=8 * MIB, block_bytes=512
     )
 
 
 @pytest.fixture
-def backing(tmp_path) -> Path:
+def backing(tmp_path):
     path = tmp_path / "disk.img"
     path.write_bytes(bytes(8 * MIB))
     return path
 
 
 @contextmanager
-def set_up_again(loop: Path, backing: Path, *options: str) -> Iterator[None]:
+def set_up_again(loop, backing, *options):
     """The same loop device; others may have it for a while."""
     command = ["losetup", *options, str(loop), str(backing)]
     while subprocess.run(command, capture_output=True, check=False).returncode:
@@ -130,7 +128,7 @@ def set_up_again(loop: Path, backing: Path, *options: str) -> Iterator[None]:
         tell("losetup", "-d", loop)
 
 
-def overwrite(path: Path) -> None:
+def overwrite(path):
     with path.open("r+b") as file:
         file.write(b"x")
         os.fsync(file.fileno())
@@ -141,7 +139,7 @@ class TestLoopDevice:
     """It counts its own writes only, and goes on counting when it is set up anew."""
 
     @pytest.fixture
-    def loop(self, backing) -> Iterator[Path]:
+    def loop(self, backing):
         with loop_device(backing) as device:
             yield device
 
@@ -199,17 +197,17 @@ def test_what_is_stacked_upon_disks_has_their_counters(tmp_path, monkeypatch):
     assert Device(mapping).below == [Device(part), Device(disk), Device(part.parent)]
 
 
-def written(folder: Path) -> str:
+def written(folder):
     return write_counters(block(folder / "node"))["written"]
 
 
-def count(folder: Path, written: int) -> None:
+def count(folder, written):
     fields = ["0"] * 17
     fields[6] = str(written)
     (folder / "stat").write_text(" ".join(fields) + "\n")
 
 
-def session(target: str, target_key: str) -> Session:
+def session(target, target_key):
     return Session(
         id="s",
         plan="p",

@@ -19,7 +19,6 @@ from refused import refused
 from test_target import request
 
 from ioplan import TargetFault
-from ioplan.backends import TargetRequest
 from ioplan.runner.guard import KILLED, SCRATCH, make_scratch, open_target
 from targets import MIB, loop_device, mounted, needs_root, tell
 
@@ -27,18 +26,18 @@ SIZE = 4 * MIB
 
 
 @pytest.fixture
-def scratch(tmp_path) -> Path:
+def scratch(tmp_path):
     path = tmp_path / "scratch.bin"
     make_scratch(path, SIZE, lambda _: None)
     return path
 
 
-def writing(path: Path, *given_up: Path) -> TargetRequest:
+def writing(path, *given_up):
     words = {"overwrite_data": tuple(map(str, given_up))}
     return request(path, True).model_copy(update=words)
 
 
-def session(path: Path, *given_up: Path) -> str:
+def session(path, *given_up):
     """One that writes, and ends in order; why it might."""
     target = open_target(writing(path, *given_up))
     os.pwrite(target.fd, os.urandom(4096), 8192)
@@ -49,23 +48,23 @@ def session(path: Path, *given_up: Path) -> str:
 # how the last session ended
 
 
-def in_order(path: Path) -> None:
+def in_order(path):
     session(path)
 
 
-def never_begun(path: Path) -> None:
+def never_begun(path):
     pass
 
 
-def killed(path: Path) -> None:
+def killed(path):
     killed_session(writing(path))
 
 
-def killed_with_all_it_started(path: Path) -> None:
+def killed_with_all_it_started(path):
     killed_session(writing(path), survived=False)
 
 
-def killed_twice(path: Path) -> None:
+def killed_twice(path):
     killed(path)
     killed(path)
 
@@ -77,28 +76,28 @@ KNOWN = (in_order, never_begun, killed, killed_twice)
 # what its owner then keeps in it
 
 
-def vault() -> bytes:
+def vault():
     return os.urandom(SIZE)
 
 
-def copied_over(path: Path) -> None:
+def copied_over(path):
     path.write_bytes(vault())
 
 
-def copied_with_an_old_time(path: Path) -> None:
+def copied_with_an_old_time(path):
     """As `cp -p`."""
     path.write_bytes(vault())
     os.utime(path, ns=(10**18, 10**18))
 
 
-def copied_with_the_time_it_had(path: Path) -> None:
+def copied_with_the_time_it_had(path):
     before = path.stat()
     with path.open("r+b") as file:
         file.write(vault())
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def one_block(path: Path) -> None:
+def one_block(path):
     before = path.stat()
     with path.open("r+b") as file:
         file.seek(3 * MIB)
@@ -106,26 +105,26 @@ def one_block(path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def by_memory(path: Path) -> None:
+def by_memory(path):
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         memory[:] = vault()
 
 
-def luks(path: Path) -> None:
+def luks(path):
     path.write_bytes(b"LUKS\xba\xbe\0\2" + vault()[8:])
 
 
-def zipped(path: Path) -> None:
+def zipped(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("vault", vault()[: 3 * MIB])
     os.truncate(path, SIZE)
 
 
-def gzipped(path: Path) -> None:
+def gzipped(path):
     path.write_bytes(gzip.compress(vault(), 1)[:SIZE])
 
 
-def cut_and_grown(path: Path) -> None:
+def cut_and_grown(path):
     os.truncate(path, 0)
     os.truncate(path, SIZE)
     with path.open("r+b") as file:
@@ -133,7 +132,7 @@ def cut_and_grown(path: Path) -> None:
         file.write(os.urandom(8192))
 
 
-def replaced(path: Path) -> None:
+def replaced(path):
     """By a file that may get its inode, and has its attributes."""
     other = path.with_name("other")
     shutil.copy2(path, other)
@@ -143,19 +142,19 @@ def replaced(path: Path) -> None:
     other.rename(path)
 
 
-def removed_and_made(path: Path) -> None:
+def removed_and_made(path):
     path.unlink()
     path.write_bytes(vault())
 
 
-def by_another_name(path: Path) -> None:
+def by_another_name(path):
     other = path.with_name("other")
     other.hardlink_to(path)
     other.write_bytes(vault())
     other.unlink()
 
 
-def by_a_clone(path: Path) -> None:
+def by_a_clone(path):
     other = path.with_name("other")
     other.write_bytes(vault())
     subprocess.run(["cp", "--reflink=auto", "-p", other, path], check=True)
@@ -174,7 +173,7 @@ ATTACKS = [
 ]
 
 
-def check_kept(path: Path) -> None:
+def check_kept(path):
     """Refused, how often it is tried, and untouched."""
     before = path.read_bytes()
     for _ in range(2):
@@ -236,17 +235,17 @@ def test_without_evidence_a_word_is_needed_once(scratch):
         open_target(writing(scratch))
 
 
-def newest_state() -> Path:
+def newest_state():
     states = Path(os.environ["XDG_STATE_HOME"]).glob("ioplan/content/*.json")
     return max(states, key=lambda one: one.stat().st_mtime_ns)
 
 
-def cut_state(path: Path) -> None:
+def cut_state(path):
     state = newest_state()
     state.write_bytes(state.read_bytes()[:-200])
 
 
-def lost_state(path: Path) -> None:
+def lost_state(path):
     newest_state().unlink()
 
 

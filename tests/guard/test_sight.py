@@ -6,9 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from threading import Timer
 
 import pytest
@@ -17,7 +15,6 @@ from refused import refused
 from sight import SEES_ALL
 
 from ioplan import TargetFault
-from ioplan.backends import TargetRequest
 from ioplan.runner.devices import open_files
 from ioplan.runner.devices.open_files import unseen
 from ioplan.runner.guard import open_target
@@ -59,7 +56,7 @@ input()
 
 
 @contextmanager
-def io_uring_without_descriptor() -> Iterator[None]:
+def io_uring_without_descriptor():
     """In this process, and not for long: other tests on this machine see it, too."""
     libc = ctypes.CDLL(None, use_errno=True)
     ring = libc.syscall(425, 4, ctypes.create_string_buffer(120))
@@ -74,13 +71,13 @@ def io_uring_without_descriptor() -> Iterator[None]:
 
 
 @contextmanager
-def in_transit(file: Path) -> Iterator[Callable[[], None]]:
+def in_transit(file):
     """In this process, and not for long, as above; what is given receives it."""
     first, second = socket.socketpair()
     with file.open("r+b") as opened:
         socket.send_fds(first, [b"x"], [opened.fileno()])
 
-    def receive() -> None:
+    def receive():
         for received in socket.recv_fds(second, 1, 1)[1]:
             os.close(received)
 
@@ -89,7 +86,7 @@ def in_transit(file: Path) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def held(code: str, *words: str | Path, before: tuple[str, ...] = ()) -> Iterator[None]:
+def held(code, *words, before=()):
     """A program that has printed a line, and lives until the end of the block."""
     command = [*before, sys.executable, "-c", code, *map(str, words)]
     pipe = subprocess.PIPE
@@ -101,7 +98,7 @@ def held(code: str, *words: str | Path, before: tuple[str, ...] = ()) -> Iterato
 
 
 @pytest.fixture
-def file(tmp_path) -> Path:
+def file(tmp_path):
     """One that ioplan did not create, which gives no sign of data."""
     path = tmp_path / "some file"
     path.write_bytes(bytes(8 * MIB))
@@ -109,19 +106,17 @@ def file(tmp_path) -> Path:
 
 
 @pytest.fixture
-def plan(tmp_path, store_path) -> Path:
+def plan(tmp_path, store_path):
     return plan_file(tmp_path, PLAN)
 
 
-def request(file: Path, *, cannot_see_users: bool = False) -> TargetRequest:
+def request(file, *, cannot_see_users=False):
     return asked(None, file, file).model_copy(
         update={"cannot_see_users": cannot_see_users}
     )
 
 
-def run(
-    where: tuple[str, ...], plan: Path, *words: str | Path
-) -> subprocess.CompletedProcess[str]:
+def run(where, plan, *words):
     """`ioplan run`, in a container."""
     command = [*where, sys.executable, "-m", "ioplan.cli", "run", plan, *words]
     return program(*map(str, command))

@@ -6,10 +6,8 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file, program, refuse, succeed
@@ -48,21 +46,21 @@ WRITES = 'test "W" { run sequential 64KiB 0/100, region 0%..10%, 1 pass }'
 READS = 'test "R" { run random 4KiB 100/0 for 1MiB }'
 
 
-def request(path: Path, writes: bool = True, *overwrite: Path) -> TargetRequest:
+def request(path, writes=True, *overwrite):
     return TargetRequest(
         path=str(path), writes=writes, overwrite=tuple(map(str, overwrite))
     )
 
 
 @pytest.fixture
-def scratch(tmp_path) -> Path:
+def scratch(tmp_path):
     path = tmp_path / "scratch.bin"
     make_scratch(path, 4 * MIB, lambda _: None)
     return path
 
 
 @pytest.fixture
-def foreign(tmp_path) -> Path:
+def foreign(tmp_path):
     path = tmp_path / "thesis.img"
     path.write_bytes(os.urandom(MIB))
     return path
@@ -79,7 +77,7 @@ def test_a_scratch_file_is_written_random_and_marked(scratch):
 
 
 def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path):
-    def full(_: int) -> None:
+    def full(_):
         raise OSError(28, "No space left on device")
 
     with refused(TargetFault.NOT_CREATED, "No space left"):
@@ -163,7 +161,7 @@ def test_only_who_follows_shares_the_lock(scratch, leads, together, is_shared):
     wanted = TargetRequest(path=str(scratch), leads=leads, together=together)
     with scratch.open("rb") as mine, scratch.open("rb") as other:
 
-        def is_free() -> bool:
+        def is_free():
             try:
                 fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -181,7 +179,7 @@ def test_only_who_follows_shares_the_lock(scratch, leads, together, is_shared):
     ("error", "is_gone"), [(errno.ENODEV, True), (errno.EACCES, False)]
 )
 def test_only_what_is_gone_is_left_to_the_io(scratch, error, is_gone, monkeypatch):
-    def uses(_: UseWatch) -> Any:
+    def uses(_):
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(UseWatch, "_uses", uses)
@@ -255,18 +253,18 @@ class TestLoopDevice:
     """A real block device on a file."""
 
     @pytest.fixture
-    def backing(self, tmp_path) -> Path:
+    def backing(self, tmp_path):
         path = tmp_path / "backing"
         path.write_bytes(bytes(16 * MIB))
         return path
 
     @pytest.fixture
-    def loop(self, backing) -> Iterator[Path]:
+    def loop(self, backing):
         with loop_device(backing) as device:
             yield device
 
     @pytest.fixture
-    def lab(self, backing, tmp_path) -> Path:
+    def lab(self, backing, tmp_path):
         return lab_of_file(tmp_path, backing)
 
     @pytest.mark.promise("safety.reading")
@@ -351,7 +349,7 @@ def test_a_person_may_type_the_word(foreign, tmp_path, store_path):
         assert store.session("last").request.overwrite == (str(foreign),)
 
 
-def at_terminal(command: list[str], answer: str) -> int:
+def at_terminal(command, answer):
     """Type an answer when the question has come; returns the exit code."""
     ours, theirs = pty.openpty()
     try:

@@ -104,7 +104,7 @@ def test_the_proposed_lines_are_a_lab_that_fits(identity, tmp_path):
         assert differences(identity, entry) == []
 
 
-def shown(*words: str | Path) -> dict[str, dict[str, Any]]:
+def shown(*words):
     done = succeed("targets", "--json", *words)
     return {row["path"] or row["name"]: row for row in json.loads(done.out)}
 
@@ -217,7 +217,7 @@ class TestBareDrive:
         identity={"serial": "S1", "nsid": "2", "model": "SSD"},
     )
 
-    def asked(self, *overwrite: str, **said: Any) -> TargetRequest:
+    def asked(self, *overwrite, **said):
         entry = LabTarget(path=self.ADDRESS, **said) if said else None
         return TargetRequest(
             path=self.ADDRESS, entry=entry, overwrite_data=overwrite, writes=True
@@ -255,7 +255,7 @@ class TestBareDrive:
         assert not check_drive(self.FACTS, asked)
 
 
-def said(*words: str) -> TargetRequest:
+def said(*words):
     return TargetRequest(overwrite=words)
 
 
@@ -324,16 +324,16 @@ def test_of_joined_drives_each_is_looked_at_and_closed():
     seen = list[str]()
 
     class Drive(FileDrive):
-        def __init__(self, name: str) -> None:
+        def __init__(self, name):
             self.name = name
             self.facts = TargetFacts(
                 path=f"/dev/{name}", kind="block", capacity_bytes=MIB, block_bytes=512
             )
 
-        def check_use(self) -> None:
+        def check_use(self):
             seen.append(self.name)
 
-        def close(self) -> None:
+        def close(self):
             seen.append(f"close {self.name}")
             raise OSError(self.name)
 

@@ -1,7 +1,6 @@
 """`ioplan undo` after the worst mistake."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file, succeed
@@ -15,11 +14,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
 
 
 @pytest.fixture
-def disk(tmp_path) -> Path:
+def disk(tmp_path):
     return sparse(tmp_path / "disk.img", SIZE)
 
 
-def ends(path: Path) -> tuple[bytes, bytes]:
+def ends(path):
     content = path.read_bytes()
     return content[:MIB], content[-MIB:]
 

@@ -3,10 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from command import ioplan, last_records, plan_file, succeed
@@ -56,12 +54,12 @@ SET = ("performance", "performance", "1", "0", "1", "kyber", "2", "2,3", "2,3")
 
 
 @pytest.fixture(autouse=True)
-def own_state(tmp_path, monkeypatch) -> None:
+def own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
-def tree(tmp_path) -> Tree:
+def tree(tmp_path):
     """A machine that has everything."""
     root = tmp_path / "root"
     nvme(root)
@@ -75,13 +73,11 @@ def tree(tmp_path) -> Tree:
     return Tree(root)
 
 
-def now(tree: Tree) -> dict[str, str]:
+def now(tree):
     return {name: tree.text(name) for name in BEFORE}
 
 
-def prepared(
-    tree: Tree, settings: HostSettings | None = ALL, session: str = "s", **more: Any
-) -> Any:
+def prepared(tree, settings=ALL, session="s", **more):
     disk = Disk(tree.path(DISK), is_target=True)
     note = more.pop("note", pytest.fail)
     return prepared_host(session, settings, more.pop("disk", disk), note, tree)
@@ -107,7 +103,7 @@ def test_all_is_set_recorded_and_put_back(tree):
 
 
 def test_what_was_there_is_on_the_disk_before_anything_is_set(tree, monkeypatch):
-    def seen(tree: Tree, name: str, text: str) -> None:
+    def seen(tree, name, text):
         said = ledger_path().read_text()
         assert all(name in said for name in BEFORE if "state0" not in name)
         write(tree, name, text)
@@ -147,7 +143,7 @@ def test_of_two_sessions_the_last_puts_back(tree, first_ends_first):
     assert not opened_settings()
 
 
-def opened_settings() -> dict[str, Any]:
+def opened_settings():
     with opened_ledger() as ledger:
         return ledger.settings
 
@@ -161,7 +157,7 @@ def test_two_sessions_that_want_different_things(tree):
     assert now(tree) == BEFORE
 
 
-def killed(tree: Tree, settings: HostSettings = ALL) -> None:
+def killed(tree, settings=ALL):
     """Leave what a session that was killed leaves: the ledger, and what it has set."""
     gone = Holder(session="killed", pid=1, started="never")
     found = wanted_settings(settings, Disk(tree.path(DISK), is_target=True), tree)
@@ -231,7 +227,7 @@ def test_a_host_without_it_is_refused_before_anything_is_set(key, tree):
 
 @pytest.mark.promise("lab_file.refused_first")
 def test_a_value_that_the_kernel_refuses_undoes_the_others(tree, monkeypatch):
-    def kernel(tree: Tree, name: str, text: str) -> None:
+    def kernel(tree, name, text):
         if name.startswith("proc/irq/40"):
             raise OSError(5, "Input/output error")
         write(tree, name, text)
@@ -314,7 +310,7 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def device(tmp_path) -> Iterator[Path]:
+def device(tmp_path):
     """A loop device with a scheduler of its own, and that with a value of its own."""
     with loop_device(sparse(tmp_path / "image", 16 * MIB)) as path:
         found = {**queue_now(path), "nomerges": file(path, "nomerges").read_text()}
@@ -325,11 +321,11 @@ def device(tmp_path) -> Iterator[Path]:
             file(path, name).write_text(found[name])
 
 
-def file(device: Path, name: str) -> Path:
+def file(device, name):
     return Path("/sys/block", device.name, "queue", name)
 
 
-def queue_now(device: Path) -> dict[str, str]:
+def queue_now(device):
     texts = {name: file(device, name) for name in QUEUE_BEFORE}
     found = {name: at.read_text() for name, at in texts.items() if at.exists()}
     found["scheduler"] = found["scheduler"].partition("[")[2].partition("]")[0]
@@ -384,7 +380,7 @@ def test_another_user_is_refused_once(device, tmp_path):
     assert queue_now(device) == QUEUE_BEFORE
 
 
-def _prepare_as_nobody(device: Path, state: str, writer: int) -> None:
+def _prepare_as_nobody(device, state, writer):
     if not (pid := os.fork()):
         os.environ["XDG_STATE_HOME"] = state
         os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -414,7 +410,7 @@ def test_zram_merges():
             prepared_host("z", HostSettings(scheduler="none"), disk, print).__enter__()
 
 
-def _check_that_another_is_killed(disk: Disk, merges: Path) -> None:
+def _check_that_another_is_killed(disk, merges):
     """A session that goes on keeps its settings, and puts back what was before both."""
     settings, (reader, writer) = HostSettings(nomerges=2), os.pipe()
     if not (pid := os.fork()):

@@ -61,12 +61,12 @@ class Asked(NamedTuple):
     found: list[Diagnostic]
 
     @property
-    def told(self) -> list[str]:
+    def told(self):
         return [one.message for one in self.found]
 
 
 @cache
-def asked(job: str, line: str = "") -> Asked:
+def asked(job, line=""):
     head = (
         HEAD.replace("direct=1\n", "") if line in ("direct=0", "buffered=1") else HEAD
     )
@@ -76,7 +76,7 @@ def asked(job: str, line: str = "") -> Asked:
     return Asked(plan, no_matter(made.text), made.found)
 
 
-def value_of(option: Option) -> str:
+def value_of(option):
     """A value that is not fio's own."""
     if option.kind in ("STR_SET", "SOFT_DEPRECATED", "DEPRECATED"):
         return ""
@@ -84,7 +84,7 @@ def value_of(option: Option) -> str:
     return words.get(option.kind, "7" if option.default != "7" else "8")
 
 
-def no_matter(text: str) -> set[str]:
+def no_matter(text):
     """The options that the plan's comment names as of no matter."""
     comment = re.sub(r"\n# ", " ", text).partition("Of no matter")[2]
     return {*re.findall(r"[\w-]+", comment.partition("\n")[0])}
@@ -118,7 +118,7 @@ def test_none_is_dropped_without_a_word(name):
 def test_the_table_is_that_of_the_installed_fio():
     program = str(shutil.which("fio"))
 
-    def listed(*words: str) -> set[str]:
+    def listed(*words):
         call = [program, *words]
         out = subprocess.run(call, capture_output=True, text=True, check=False).stdout
         return {*re.findall(r"^\s*([\w-]+)\s*:", out, re.M)}
@@ -169,7 +169,7 @@ SECTIONS = st.tuples(
 )
 
 
-def survives(text: str, kind: str) -> None:
+def survives(text, kind):
     try:
         made = import_plan(Source(f"f.{kind}", text), kind, {})
     except ImportFault as fault:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command import Done, ioplan
+from command import ioplan
 from fio_jobs import NEEDS_FIO
 
-from ioplan.records import RunRecord
 from ioplan.results.measure import bucket_index, bucket_range
 from ioplan.results.store import Store
 
@@ -40,20 +39,20 @@ rw=randwrite
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))
     (tmp_path / "both.fio").write_text(BOTH)
     return tmp_path
 
 
-def documents(done: Done) -> dict[str, Any]:
+def documents(done):
     assert done.code == 0, done.err
     found: dict[str, Any] = json.loads(done.out)
     return found
 
 
-def shape(value: Any, name: str = "") -> Any:
+def shape(value, name=""):
     """Fields and kinds of values, without those that depend on the run."""
     if isinstance(value, dict):
         if name in ("bins", "percentile", "job options", "global options"):
@@ -71,7 +70,7 @@ class Both(NamedTuple):
     theirs: dict[str, Any]
     logs: dict[str, str]
 
-    def records(self) -> list[RunRecord]:
+    def records(self):
         with Store.open(self.folder / "r.db") as store:
             return list(store.records(store.session("last").id))
 
@@ -85,7 +84,7 @@ log_avg_msec=100
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory) -> Both:
+def both(tmp_path_factory):
     folder = tmp_path_factory.mktemp("both")
     (folder / "both.fio").write_text(BOTH.replace("[mixed]", ASKED))
     with chdir(folder), pytest.MonkeyPatch.context() as patch:
@@ -325,7 +324,7 @@ def test_a_job_of_the_command_line_is_told_as_by_fio(name, folder):
         assert mine["sync"]["total_ios"] - other["sync"]["total_ios"] in (0, 1)
 
 
-def documents_in(text: str) -> dict[str, Any]:
+def documents_in(text):
     """fio writes notes before its JSON."""
     found: dict[str, Any] = json.loads(text[text.index("{\n") :])
     return found
@@ -334,7 +333,7 @@ def documents_in(text: str) -> dict[str, Any]:
 @NEEDS_FIO
 @pytest.mark.long
 def test_words_without_a_value_are_those_of_fio():
-    def asked(name: str) -> str:
+    def asked(name):
         call = ["fio", f"--cmdhelp={name}"]
         return subprocess.run(call, check=True, capture_output=True, text=True).stdout
 

@@ -5,10 +5,9 @@ whole. About 250 were tried by hand; these are the ones that told most.
 """
 
 import json
-from pathlib import Path
 
 import pytest
-from command import Done, ioplan
+from command import ioplan
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -22,13 +21,13 @@ SHOWN_BYTES = 8000
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))
     return tmp_path
 
 
-def with_lines(*lines: str) -> str:
+def with_lines(*lines):
     """The job with other lines in place of its own."""
     names = {line.partition("=")[0] for line in lines}
     kept = [one for one in JOB.splitlines() if one.partition("=")[0] not in names]
@@ -38,7 +37,7 @@ def with_lines(*lines: str) -> str:
 REFUSED = Golden("fio_refused")
 
 
-def tried(folder: Path, *words: str) -> Done:
+def tried(folder, *words):
     """A call that is refused in a message that can be read, and leaves nothing."""
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     done = ioplan("fio", *words)

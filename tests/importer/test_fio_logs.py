@@ -1,8 +1,6 @@
 """Results that fio itself wrote: logs as series, all versions, and those that contradict themselves."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan
@@ -10,22 +8,18 @@ from fio_documents import NOTHING, direction, document, job
 
 from golden import Golden
 from ioplan.language import Source
-from ioplan.records import Interval, RunRecord
 from ioplan.results.store import Store
 from ioplan.workload import DIRECTIONS
 from ioplan_importer import (
     SUMMARY_ONLY,
     Findings,
-    ImportedSession,
     ImportFault,
     import_results,
     log_of,
 )
 
 
-def series(
-    *logs: tuple[str, str], ios: dict[str, int], run_s: float = 2, **options: str
-) -> tuple[tuple[Interval, ...], list[str]]:
+def series(*logs, ios, run_s=2, **options):
     """The intervals of a run with these logs, and what is told of them.
 
     A log is its kind with the number of its thread, and its text. All I/Os of the run
@@ -144,12 +138,12 @@ BUCKET = 1 / 64
 """The width of a bucket of fio, relative."""
 
 
-def imported(case: str, jobs: Source | None = None) -> ImportedSession:
+def imported(case, jobs=None):
     source = Source(f"{case}.json", RESULTS[case].input)
     return import_results(source, jobs, None, None, Findings())
 
 
-def with_jobs(case: str) -> ImportedSession:
+def with_jobs(case):
     return imported(case, Source("jobs.fio", RESULTS["jobs.fio"].input))
 
 
@@ -174,7 +168,7 @@ def test_figures_are_those_of_the_document(case):
             check_percentiles(part.latency.percentiles, of["clat_ns"]["percentile"])
 
 
-def check_percentiles(found: Any, told: dict[str, float]) -> None:
+def check_percentiles(found, told):
     """Those that fio wrote; rebuilt of a histogram they may be half a bucket off."""
     by_percent = {one.percent: one.latency_ns for one in found}
     both = [
@@ -213,7 +207,7 @@ def test_a_run_that_failed():
 # results of fio that contradict themselves are not stored as ok; true ones all are
 
 
-def stored(folder: Path, text: str) -> RunRecord:
+def stored(folder, text):
     source = folder / "r.json"
     source.write_text(text)
     done = ioplan("import", source, "--store", folder / "r.db")
@@ -237,7 +231,7 @@ LIES = {
 }
 
 
-def falsified(way: dict[str, Any], name: str, factor: float) -> None:
+def falsified(way, name, factor):
     """Change a figure of a direction, or of its latencies."""
     latencies = [
         one for key in ("clat_ns", "lat_ns") if (one := way.get(key, {})).get("bins")

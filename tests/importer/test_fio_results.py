@@ -4,7 +4,6 @@ import copy
 import json
 import re
 import subprocess
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -12,29 +11,27 @@ from fio_documents import BINS, NOTHING, direction, document, job, summary
 from fio_jobs import NEEDS_FIO
 
 from ioplan.language import Metric, Source
-from ioplan.records import RunDetail, RunRecord
 from ioplan.results.measure import Sample, figure
 from ioplan.results.store import Store
 from ioplan_importer import (
     SUMMARY_ONLY,
     Findings,
-    ImportedSession,
     ImportFault,
     import_results,
     kind_of,
 )
 
 
-def imported(*documents: dict[str, Any], around: str = "") -> ImportedSession:
+def imported(*documents, around=""):
     lines = (json.dumps(one) + "\n" for one in documents)
     return imported_text(around + around.join(lines) + around)
 
 
-def imported_text(text: str) -> ImportedSession:
+def imported_text(text):
     return import_results(Source("r.json", text), None, None, None, Findings())
 
 
-def value(session: ImportedSession, metric: Metric) -> tuple[float | None, str]:
+def value(session, metric):
     record, detail = session.records[0]
     found = figure(metric, [Sample(record, detail)])
     return found.value, found.why
@@ -52,7 +49,7 @@ def test_json_plus_has_its_histogram():
     assert record.cpu_percent == pytest.approx(30.0)
 
 
-def verifies(record: RunRecord) -> bool:
+def verifies(record):
     return any("verif" in one for one in record.warnings)
 
 
@@ -159,7 +156,7 @@ def test_groups_are_runs_and_jobs_of_one_are_streams():
     assert streams == [["a", "b"], ["main"]]
 
 
-def old(version: str) -> str:
+def old(version):
     return json.dumps(document(**{"fio version": version}))
 
 
@@ -242,7 +239,7 @@ def test_an_import_that_was_killed_is_finished(tmp_path, monkeypatch):
     file.write_text(json.dumps(document(job(), job(jobname="c", groupid=1))))
     add = Store.add
 
-    def killed(self: Store, record: RunRecord, detail: RunDetail) -> bool:
+    def killed(self, record, detail):
         if record.seq > 1:
             raise KeyboardInterrupt
         return add(self, record, detail)

@@ -1,23 +1,22 @@
 """Suites of FioSynth and fio's replays as plans."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Done, ioplan
+from command import ioplan
 from imported import told
 
 from golden import Golden
 from ioplan.language import Source
 from ioplan.trace import READ, WRITE, Prepared
-from ioplan_importer import ImportedPlan, ImportFault, import_plan, kind_of
+from ioplan_importer import ImportFault, import_plan, kind_of
 
 ACME = Golden("fiosynth")["Acme"]
 SUITE: dict[str, Any] = json.loads(ACME.input)
 
 
-def imported(folder: Path, suite: dict[str, Any], **variables: str) -> ImportedPlan:
+def imported(folder, suite, **variables):
     (folder / "jobfiles").mkdir(exist_ok=True)
     (folder / "wkldsuites").mkdir(exist_ok=True)
     for name, text in ACME.files.items():
@@ -122,7 +121,7 @@ LOG = """fio version 3 iolog
 HEAD = "ioengine=libaio\ndirect=1\niodepth=16\nread_iolog=web.log\n"
 
 
-def job_imported(folder: Path, text: str, *more: str) -> Done:
+def job_imported(folder, text, *more):
     (folder / "web.log").write_text(LOG)
     (folder / "job.fio").write_text(text)
     where = more or ("-o", str(folder / "new" / "p.ioplan"))
@@ -130,7 +129,7 @@ def job_imported(folder: Path, text: str, *more: str) -> Done:
     return ioplan("import", folder / "job.fio", *where)
 
 
-def clauses(folder: Path, job: str) -> str:
+def clauses(folder, job):
     head = HEAD.replace("ioengine=libaio\n", "") if "ioengine" in job else HEAD
     done = job_imported(folder, f"[web]\n{head}{job}")
     assert done.code == 0, done.err

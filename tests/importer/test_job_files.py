@@ -3,9 +3,7 @@
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -18,7 +16,7 @@ from ioplan.results.store import Store
 from targets import MIB
 
 
-def _fio(words: list[str], folder: Path) -> str:
+def _fio(words, folder):
     done = subprocess.run(
         ["fio", *words], cwd=folder, capture_output=True, text=True, check=True
     )
@@ -96,7 +94,7 @@ def test_by_completion_real_fio_has_the_groups_of_issued_ios(every, alike, tmp_p
         assert are_groups_of(every, group_sizes(ends_ms, 20)) == as_issued
 
 
-def group_sizes(ends_ms: Sequence[int], pause_ms: int) -> list[int]:
+def group_sizes(ends_ms, pause_ms):
     """How many I/Os came back between two pauses, but for the first and last group."""
     sizes = [1]
     for before_ms, after_ms in pairwise(ends_ms):
@@ -108,7 +106,7 @@ def group_sizes(ends_ms: Sequence[int], pause_ms: int) -> list[int]:
     return sizes[1:-1]
 
 
-def are_groups_of(every: int, sizes: Sequence[int]) -> bool:
+def are_groups_of(every, sizes):
     """Of most groups: a machine that stalls for a pause makes two of one."""
     assert len(sizes) >= 3, f"too few groups to tell: {sizes}"
     return sizes.count(every) > len(sizes) / 2
@@ -135,7 +133,7 @@ VALUES = {name: one.input for name, one in Golden("option_values").items()}
 cannot matter to the target: how vdbench prints, and how it reaches a host."""
 
 
-def asked(kind: str, name: str, value: str) -> tuple[str, str]:
+def asked(kind, name, value):
     """The plan's text and what is told, of a file with a value in one definition."""
     lines, text = dict(WHOLE), f"{name}={value}" if name else ""
     if (kind, name) == ("wd", "iorate"):
@@ -175,7 +173,7 @@ AMOUNTS = {
 """I/Os of a job on a file of 4 MiB."""
 
 
-def job(options: str, target: object = "f") -> str:
+def job(options, target="f"):
     return f"{HEAD.format(target)}{options}\n"
 
 

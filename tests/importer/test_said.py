@@ -3,7 +3,6 @@
 import os
 import subprocess
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -145,7 +144,7 @@ IMPORTS = Golden("imports")
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch) -> None:
+def _here(tmp_path, monkeypatch):
     """With the cases as files."""
     monkeypatch.chdir(tmp_path)
     for one in IMPORTS.values():
@@ -208,17 +207,17 @@ def test_what_cannot_be_imported(tmp_path):
 PROOFS = Golden("fio_proofs")
 
 
-def proofs_of(kind: str) -> list[str]:
+def proofs_of(kind):
     return [name for name in PROOFS if name.startswith(kind)]
 
 
 @pytest.fixture
-def without_fio(monkeypatch) -> None:
+def without_fio(monkeypatch):
     """The options of both are compared, and no I/Os."""
     monkeypatch.setenv("PATH", "")
 
 
-def proofs(job: Path) -> list[str]:
+def proofs(job):
     """The line of each job."""
     lines = ioplan("import", job, "--prove").err.splitlines()
     return [one for one in lines if one.startswith(("equal: ", "not equal: "))]

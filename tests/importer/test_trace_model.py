@@ -1,8 +1,6 @@
 """`ioplan model`: a plan with the load of a trace, and how far it is from it."""
 
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from imported import streams_of
 
-from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
-from ioplan.workload import Stream
+from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, write
 
 SECOND = 10**9
 KIB = 1024
@@ -20,7 +17,7 @@ SPACE = 1 << 18
 """Blocks of 4 KiB in 1 GiB."""
 
 
-def modelled(folder: Path, ios: Ios) -> tuple[str, tuple[Stream, ...]]:
+def modelled(folder, ios):
     """The text of the plan of a trace, and its streams."""
     write(folder / "a.iotrace", [ios])
     done = ioplan("model", folder / "a.iotrace", "--not-simulated")
@@ -29,7 +26,7 @@ def modelled(folder: Path, ios: Ios) -> tuple[str, tuple[Stream, ...]]:
     return done.out, streams_of(done.out)
 
 
-def distances(text: str) -> dict[str, float]:
+def distances(text):
     """Those that the plan says: of sizes, gaps and places."""
     words = " ".join(text.replace("#", "").split())
     return {
@@ -38,7 +35,7 @@ def distances(text: str) -> dict[str, float]:
     }
 
 
-def poisson(seed: int, count: int, iops: float, blocks: int = SPACE) -> Ios:
+def poisson(seed, count, iops, blocks=SPACE):
     """Random reads of 4 KiB, in 1 GiB if nothing else is asked."""
     random = np.random.default_rng(seed)
     made = np.zeros(count, DTYPE)
@@ -49,7 +46,7 @@ def poisson(seed: int, count: int, iops: float, blocks: int = SPACE) -> Ios:
     return made
 
 
-def clocked(count: int, iops: int, start_ns: int) -> Ios:
+def clocked(count, iops, start_ns):
     """Writes of 16 KiB in sequence, with FUA, and a flush behind each four."""
     made = np.zeros(count * 5 // 4, DTYPE)
     at = np.arange(len(made))
@@ -62,7 +59,7 @@ def clocked(count: int, iops: int, start_ns: int) -> Ios:
     return made
 
 
-def traced(draw: Any) -> Ios:
+def traced(draw):
     count = draw(some.integers(1, 60))
     random = np.random.default_rng(draw(some.integers(0, 1 << 32)))
     made = np.zeros(count, DTYPE)
@@ -151,7 +148,7 @@ def test_shares_of_sequential_io_and_hot_places_are_in_the_plan(tmp_path):
 def test_what_a_model_has_not_is_its_distance(tmp_path):
     """Pairs of arrivals at one time: half of the gaps are 0, of gamma's none are."""
 
-    def off(ios: Ios) -> dict[str, float]:
+    def off(ios):
         return distances(modelled(tmp_path, ios)[0])
 
     ios = poisson(4, 40_000, 1_000)
@@ -163,7 +160,7 @@ def test_what_a_model_has_not_is_its_distance(tmp_path):
     assert off(many)["sizes"] == pytest.approx(0.1, abs=0.06)
 
 
-def drawn(one: Stream, count: int) -> dict[str, np.ndarray]:
+def drawn(one, count):
     """What the clauses say, drawn I/O by I/O; places are shares of the space."""
     random = np.random.default_rng(7)
     spots = one.distribution.spots
@@ -184,7 +181,7 @@ def drawn(one: Stream, count: int) -> dict[str, np.ndarray]:
     }
 
 
-def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
+def largest_difference(one, other):
     """Kolmogorov and Smirnov's distance of two samples, by its definition."""
     both = np.sort(np.concatenate((one, other)))
     found = [
@@ -226,7 +223,7 @@ def test_discards_are_a_share(tmp_path):
 # on a simulated drive, beside the trace itself
 
 
-def figures(text: str) -> dict[str, tuple[float, float]]:
+def figures(text):
     """What was measured of the trace and of its model, by what the plan calls it."""
     row = r"# - (.*) (\d[\d,.]*) / (\d[\d,.]*) / [\d.]+$"
     return {
@@ -235,7 +232,7 @@ def figures(text: str) -> dict[str, tuple[float, float]]:
     }
 
 
-def number(text: str) -> float:
+def number(text):
     return float(text.replace(",", ""))
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -10,7 +9,7 @@ import pytest
 from figures import measurement, record
 from postgres import NEEDS_POSTGRES
 from sessions import session
-from small_lab import SmallLab, small_lab
+from small_lab import small_lab
 
 from ioplan.records import Drive
 from ioplan.results.store import COLUMNS, Store, push
@@ -33,7 +32,7 @@ SECRET = "the facts of h2"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory):
     """Two hosts with drives and a session each; jobs of ada and bob, who has `prod`."""
     folder = tmp_path_factory.mktemp("lab")
     with small_lab(folder, workers=False) as made:
@@ -52,7 +51,7 @@ def lab(tmp_path_factory) -> Iterator[SmallLab]:
         yield made
 
 
-def pushed(made: SmallLab, host: str) -> None:
+def pushed(made, host):
     """A session with a run, by way of the outbox's own statements."""
     local = Store.open(made.folder / f"{host}.db")
     facts = {"hostname": host, "note": f"the facts of {host}"}
@@ -67,14 +66,14 @@ def pushed(made: SmallLab, host: str) -> None:
     local.close()
 
 
-def submit(id: str, *units: tuple[str, str], **change: Any) -> str:
+def submit(id, *units, **change):
     job: dict[str, Any] = {"id": id, "title": "T", "schema_version": 1}
     job |= {"plan": "plan/p", "files": {"plan/p": ""}, "request": {}, "writes": False}
     job["units"] = [{"host": host, "drives": [drive]} for host, drive in units]
     return f"SELECT lab.submit($json${json.dumps(job | change)}$json$)"
 
 
-def call(made: SmallLab, role: str, statement: str) -> list[tuple[Any, ...]]:
+def call(made, role, statement):
     """Statements in one session; the rows of the last."""
     with psycopg.connect(made.of(role), autocommit=True) as there:
         done = there.execute(statement.encode())
@@ -83,7 +82,7 @@ def call(made: SmallLab, role: str, statement: str) -> list[tuple[Any, ...]]:
         return done.fetchall() if done.description else []
 
 
-def content(made: SmallLab) -> dict[str, str]:
+def content(made):
     """Each table as a text; when a host was seen last is its own word."""
     whole = "SELECT '{0}', string_agg(t::text, ' ' ORDER BY t::text) FROM {0} t"
     names = "SELECT 'lab.host', string_agg(name, ' ' ORDER BY name) FROM lab.host"
@@ -91,7 +90,7 @@ def content(made: SmallLab) -> dict[str, str]:
     return dict(made.rows(" UNION ALL ".join([names, *map(whole.format, tables)])))
 
 
-def raised_or_rows(made: SmallLab, role: str, statement: str) -> Any:
+def raised_or_rows(made, role, statement):
     try:
         return call(made, role, statement)
     except psycopg.Error as error:
@@ -117,7 +116,7 @@ OFFER: dict[str, Any] = {
 """What host h2 has of a job that a restored database has lost."""
 
 
-def offer(**change: Any) -> str:
+def offer(**change):
     return f"SELECT lab.offer($json${json.dumps(OFFER | change)}$json$)"
 
 

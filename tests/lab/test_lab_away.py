@@ -4,8 +4,6 @@ import json
 import re
 import socket
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from command import ioplan
@@ -15,7 +13,7 @@ MOST_S = 5.0
 
 
 @pytest.fixture
-def silent(tmp_path, monkeypatch) -> Iterator[Path]:
+def silent(tmp_path, monkeypatch):
     """The state folder of who has a lab whose server takes connections, and no more."""
     monkeypatch.delenv("IOPLAN_STORE", raising=False)
     for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):

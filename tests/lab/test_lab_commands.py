@@ -1,12 +1,10 @@
 """Commands of the lab, as people call them."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from postgres import NEEDS_POSTGRES
-from small_lab import SmallLab, each_once, small_lab
+from small_lab import each_once, small_lab
 
 from ioplan.cli import UsageError
 from ioplan_lab import selection
@@ -18,18 +16,18 @@ UNMET = 'test "U" {\n  run random 4KiB 100/0 for 1s\n  expect iops > 100_000_000
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory):
     with small_lab(tmp_path_factory.mktemp("lab")) as made:
         yield made
 
 
-def plan(folder: Path, text: str) -> Path:
+def plan(folder, text):
     file = folder / "p.ioplan"
     file.write_text(text)
     return file
 
 
-def run(lab: SmallLab, text: str, on: str, *words: str, person: str = "ada"):
+def run(lab, text, on, *words, person="ada"):
     file = plan(lab.folder, text)
     call = ("run", file, "--on", on, "--create", "16MiB", *words)
     return getattr(lab, person).ioplan(*call)

@@ -1,7 +1,6 @@
 """Lists of `ioplan targets --json`: signed, shown, and sent with a job."""
 
 import json
-from typing import Any
 
 import pytest
 from command import plan_file, refuse, succeed
@@ -13,7 +12,7 @@ from ioplan_lab import with_consents
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'
 
 
-def row(id: str, **identity: str) -> dict[str, Any]:
+def row(id, **identity):
     """A drive as `ioplan targets --json` prints it."""
     known = {"kernel": "nvme0n1", "model": "ACME", **identity}
     return {"name": "d", "id": id, "identity": known, "verdict": "writable"}

@@ -3,13 +3,12 @@
 import os
 import re
 import shlex
-from collections.abc import Iterator
 
 import pytest
 from command import program
 from paths import ROOT
 from postgres import NEEDS_POSTGRES
-from small_lab import IOPLAN, SmallLab, small_lab
+from small_lab import IOPLAN, small_lab
 
 pytestmark = [*NEEDS_POSTGRES, pytest.mark.long]
 CHAPTER = (ROOT / "docs/labs.md").read_text().split("## Running")[1].split("\n## ")[0]
@@ -22,12 +21,12 @@ CONSENTS = ("targets", "lab consent")
 ENDED = "SELECT bool_and(ended_at IS NOT NULL) FROM lab.drive_job"
 
 
-def lines() -> Iterator[str]:
+def lines():
     for block in re.findall(r"^```sh\n(.*?)^```", CHAPTER, re.S | re.M):
         yield from block.splitlines()
 
 
-def ours(line: str) -> list[str]:
+def ours(line):
     """Its words, on the drives that there are."""
     for theirs, our in OURS.items():
         line = line.replace(theirs, our)
@@ -39,7 +38,7 @@ def ours(line: str) -> list[str]:
 
 
 @pytest.fixture
-def lab(tmp_path) -> Iterator[SmallLab]:
+def lab(tmp_path):
     with small_lab(tmp_path / "lab") as made:
         made.execute(DRIVES)
         yield made
@@ -58,7 +57,7 @@ def test_each_line_works(lab, monkeypatch):
     lab.wait(lambda: bool(lab.value(ENDED)))
 
 
-def is_consent(words: list[str]) -> bool:
+def is_consent(words):
     return " ".join(words).startswith(CONSENTS)
 
 

@@ -3,19 +3,18 @@ what the database has."""
 
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
 from lab_faults import FAULTS, pids, tried
 from postgres import NEEDS_POSTGRES
 from sessions import TABLES_OF_SESSIONS
-from small_lab import IOPLAN, SmallLab, each_once, small_lab
+from small_lab import IOPLAN, each_once, small_lab
 
 pytestmark = [*NEEDS_POSTGRES, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory):
     with small_lab(tmp_path_factory.mktemp("lab"), backend="io_uring") as made:
         yield made
 
@@ -112,7 +111,7 @@ def test_a_forged_notification_only_wakes_a_worker(lab):
     lab.wait(lambda: lab.all_stored(job))
 
 
-def kill_all(lab: SmallLab) -> None:
+def kill_all(lab):
     for host in lab.hosts.values():
         host.kill_drive_jobs()
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ MOST_S = 60.0
 
 
 @pytest.fixture
-def place(monkeypatch) -> Iterator[Path]:
+def place(monkeypatch):
     """A short folder, which the server's user may enter."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-here-", dir="/tmp"))
     folder.chmod(0o755)

@@ -4,16 +4,14 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
 from command import ioplan, plan_file, refuse
 
 from ioplan.runner import read_lab
-from ioplan_lab import Hook, JobFolder, Keeper, drive_jobs_root
+from ioplan_lab import Hook, Keeper, drive_jobs_root
 
 PLAN = 'test "T" { run random 4KiB 100/0 for 100ms }'
 LAB = 'backend = "sim"\n[targets.a]\npath = "/sim/a"\n[targets.b]\npath = "/sim/b"\n'
@@ -22,7 +20,7 @@ FAIL = "import sys; sys.exit('no such channel')"
 
 
 @pytest.fixture
-def root(tmp_path, store_path) -> Path:
+def root(tmp_path, store_path):
     """Two drive jobs of this host that have ended."""
     lab = tmp_path / "lab.toml"
     lab.write_text(LAB)
@@ -32,7 +30,7 @@ def root(tmp_path, store_path) -> Path:
     return drive_jobs_root(store_path)
 
 
-def tell_all(root: Path, *hook: str, most_s: float = 30) -> list[JobFolder]:
+def tell_all(root, *hook, most_s=30):
     """As a worker that begins does, until each was told."""
     keeper = Keeper(root, Hook(hook, most_s))
     until_s = time.monotonic() + 30
@@ -43,7 +41,7 @@ def tell_all(root: Path, *hook: str, most_s: float = 30) -> list[JobFolder]:
     return list(keeper.folders.values())
 
 
-def again(folder: JobFolder) -> None:
+def again(folder):
     """As if it had ended just now."""
     (folder.path / "hook").unlink()
 
@@ -90,17 +88,17 @@ def test_a_failure_is_shown_and_ends_nothing(root, hook, why, capfd):
 
 
 @pytest.fixture
-def posted() -> Iterator[tuple[str, list[str]]]:
+def posted():
     """An address, and what was posted there."""
     got: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             got.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
             self.send_response(204)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -1,19 +1,18 @@
 """Links that are cut, and a PostgreSQL that forgets, cannot write, or is full."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from lab_faults import FAULTS, tried
 from lab_links import NEEDS_NETNS
 from postgres import NEEDS_POSTGRES
-from small_lab import SmallLab, each_once, small_lab
+from small_lab import each_once, small_lab
 
 pytestmark = [*NEEDS_NETNS, *NEEDS_POSTGRES, pytest.mark.timeout(900), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
     with small_lab(folder, "io_uring", linked=True, disks=True, clock=True) as made:
         yield made

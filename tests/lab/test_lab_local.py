@@ -7,12 +7,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
-from command import Done, ioplan, plan_file, refuse
+from command import ioplan, plan_file, refuse
 from sight import ELSEWHERE
 
 from ioplan.records import HostClock
@@ -31,11 +28,11 @@ SLOW = SIM.replace("for 200ms", ", rate 2_000 iops for 1s")
 
 
 @pytest.fixture(autouse=True)
-def _own_store(store_path) -> None:
+def _own_store(store_path):
     """Drive jobs are beside it."""
 
 
-def lab_file(folder: Path, *names: str, lock: str = "", **said: str) -> Path:
+def lab_file(folder, *names, lock="", **said):
     """Targets that are files."""
     lines = [f'{key} = "{value}"' for key, value in said.items()]
     for name in names:
@@ -47,13 +44,13 @@ def lab_file(folder: Path, *names: str, lock: str = "", **said: str) -> Path:
     return path
 
 
-def run_all(lab: Path, plan: Path, *words: str | Path) -> Done:
+def run_all(lab, plan, *words):
     size = "1GiB" if "sim" in lab.read_text() else "16MiB"
     said = ("--lab", lab, "--target", "all", "--create", size)
     return ioplan("run", plan, *said, *words)
 
 
-def begun(lab: Path, plan: Path, *words: str) -> str:
+def begun(lab, plan, *words):
     """A job that goes on by itself."""
     done = run_all(lab, plan, "--detach", *words)
     assert done.code == 0, done.err
@@ -62,23 +59,23 @@ def begun(lab: Path, plan: Path, *words: str) -> str:
     return found[1]
 
 
-def folders(store: Path) -> list[JobFolder]:
+def folders(store):
     files = drive_jobs_root(store).glob("2*/*/call.json")
     return [JobFolder(file.parent) for file in sorted(files)]
 
 
-def none_runs(store: Path) -> bool:
+def none_runs(store):
     return not any(folder.is_running() for folder in folders(store))
 
 
-def wait_for(what: Callable[[], Any]) -> None:
+def wait_for(what):
     deadline_s = time.monotonic() + 60
     while not what():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
 
 
-def runs(path: Path, job: str = "") -> Counter[tuple[str, str]]:
+def runs(path, job=""):
     """How often each cell of each drive job was done."""
     if not path.exists():
         return Counter()

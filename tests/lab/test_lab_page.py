@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -52,7 +51,7 @@ SEARCHES = (
 )
 
 
-def cpu_s(page: PageServer) -> float:
+def cpu_s(page):
     """Of the page, and of the server's processes that it asks."""
     pids = [page.process.pid]
     query = "SELECT pid FROM pg_stat_activity WHERE usename = 'person_ada'"
@@ -60,13 +59,13 @@ def cpu_s(page: PageServer) -> float:
     return sum(map(cpu_of, pids))
 
 
-def cpu_of(pid: int) -> float:
+def cpu_of(pid):
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory) -> Iterator[PageServer]:
+def page(tmp_path_factory):
     with small_lab(tmp_path_factory.mktemp("lab"), workers=False) as lab:
         lab.execute(FILL)
         made = PageServer(lab)

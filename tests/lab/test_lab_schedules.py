@@ -1,7 +1,6 @@
 """Plans at given times: started by whoever asks, never before, in nobody else's name."""
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -9,7 +8,7 @@ import psycopg
 import pytest
 from cronsim import CronSim
 from postgres import NEEDS_POSTGRES
-from small_lab import SmallLab, small_lab
+from small_lab import small_lab
 
 from ioplan.cli import UsageError
 from ioplan_lab import cron_fields
@@ -18,23 +17,23 @@ pytestmark = NEEDS_POSTGRES
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory) -> Iterator[SmallLab]:
+def lab(tmp_path_factory):
     with small_lab(tmp_path_factory.mktemp("lab"), workers=False) as made:
         drives = json.dumps([{"name": "d1", "writable": True}])
         made.rows(f"SELECT lab.report_drives('{drives}')", "host_h1")
         yield made
 
 
-def add(lab: SmallLab, name: str, cron: str, *words: str) -> None:
+def add(lab, name, cron, *words):
     plan = ("lab", "schedule", "add", name, lab.plan(), "--on", "host h1")
     lab.ada.ok(*plan, "--cron", cron, *words)
 
 
-def fire(lab: SmallLab) -> int:
+def fire(lab):
     return int(lab.value("SELECT lab.fire_due()", "host_h1"))
 
 
-def back(lab: SmallLab, name: str, span: str) -> None:
+def back(lab, name, span):
     lab.execute(
         f"UPDATE lab.schedule SET checked_at = now() - interval '{span}' WHERE name = '{name}'"
     )

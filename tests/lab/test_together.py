@@ -9,7 +9,6 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from lab_links import NEEDS_SSHD, host_links, ssh_served
 from started import is_running
 
 from ioplan.job import Result
-from ioplan.records import RunDetail, RunRecord
 from ioplan_io_uring import engine_path
 from targets import MIB, loop_device, marked, sparse, wait_for
 
@@ -31,12 +29,12 @@ MS_NS = 1_000_000
 
 
 @pytest.fixture
-def hosts(tmp_path) -> Together:
+def hosts(tmp_path):
     return Together(tmp_path)
 
 
 @pytest.fixture
-def simulated(tmp_path) -> Together:
+def simulated(tmp_path):
     return Together(tmp_path, "sim")
 
 
@@ -51,7 +49,7 @@ test "T" { after filled run both for LONG, warmup 100ms }
 """
 
 
-def parts_of(record: RunRecord) -> dict[str, Result]:
+def parts_of(record):
     """What each host has written down by itself."""
     hosts: dict[str, Any] = record.backend.facts["hosts"]
     return {
@@ -60,7 +58,7 @@ def parts_of(record: RunRecord) -> dict[str, Result]:
     }
 
 
-def check_sums(record: RunRecord, detail: RunDetail) -> None:
+def check_sums(record, detail):
     """Every bin and every count is the sum of what the hosts have."""
     own = parts_of(record)
     bins: Counter[tuple[str, str, int]] = Counter()
@@ -350,7 +348,7 @@ def test_a_seek_of_several_hosts_has_one_answer(hosts):
 
 
 @pytest.fixture(scope="module")
-def by_ssh(tmp_path_factory) -> Iterator[Together]:
+def by_ssh(tmp_path_factory):
     """h2's clock is an hour ahead while the flag is there."""
     folder = tmp_path_factory.mktemp("ssh")
     ahead = hour_ahead(folder, folder / "flag")
@@ -365,11 +363,11 @@ def by_ssh(tmp_path_factory) -> Iterator[Together]:
             yield hosts
 
 
-def by_network(test: Any) -> Any:
+def by_network(test):
     return marked(test, [pytest.mark.long, pytest.mark.timeout(300), *NEEDS_SSHD])
 
 
-def settled(hosts: Together) -> bool:
+def settled(hosts):
     """Whether all has been put back."""
     merges = Path("/sys/block", hosts.path.name, "queue/nomerges")
     return hosts.is_free() and merges.read_text().strip() == "0"

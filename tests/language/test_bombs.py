@@ -2,7 +2,6 @@
 
 import sys
 from math import inf
-from pathlib import Path
 
 import pytest
 from command import plan_file, program
@@ -35,7 +34,7 @@ RUNS = (
 )
 
 
-def filled(start: str, line: str, end: str) -> str:
+def filled(start, line, end):
     """As many lines as 10 kB take."""
     lines, n = [start], 0
     while sum(map(len, lines)) + len(lines) < MOST_BYTES - 200:
@@ -44,7 +43,7 @@ def filled(start: str, line: str, end: str) -> str:
     return "\n".join([*lines, end])
 
 
-def of_lines(kinds: tuple[str, ...], run: str) -> str:
+def of_lines(kinds, run):
     """One large test with very many conditions and limits."""
     line = "\n ".join(LINES[kind] for kind in kinds)
     return filled(f'test "t" {{ run {run}\n{AXES}', line, "}")
@@ -75,7 +74,7 @@ print(own.ru_utime + own.ru_stime, own.ru_maxrss / 1024, code)
 """Starts a process from a small one, as the peak of who starts it counts as its own."""
 
 
-def used(*command: str | Path) -> tuple[float, float, int]:
+def used(*command):
     """CPU time in s, peak memory in MB and the exit code of a process."""
     words = [sys.executable, "-c", USED, *command]
     done = program(*words, check=True)
@@ -83,7 +82,7 @@ def used(*command: str | Path) -> tuple[float, float, int]:
     return float(cpu_s), float(peak_mb), int(code)
 
 
-def check(text: str, folder: Path) -> None:
+def check(text, folder):
     assert len(text) <= MOST_BYTES
     plan = plan_file(folder, text)
     for command in ("check", "plan"):
@@ -94,7 +93,7 @@ def check(text: str, folder: Path) -> None:
         assert min(ratios) <= MOST_ADDITIONS, ratios
 
 
-def additions_of(words: list[str]) -> float:
+def additions_of(words):
     """The CPU time of a command in ten million additions."""
     unit_s, *_ = used(sys.executable, "-c", ADDITIONS)
     cpu_s, peak_mb, code = used(*words)

@@ -103,7 +103,7 @@ class TestDefectiveFormatter:
     TEXT = 'test "T" {  # why\n  run random 4KiB 100/0, qd 8 for 1s\n}\n'
 
     @pytest.fixture(params=["split", "lost", "comment lost", "swapped"])
-    def broken(self, request, monkeypatch) -> None:
+    def broken(self, request, monkeypatch):
         clause = canonical.clause
         faults = {
             "split": ("clause", lambda c: [p.replace("ran", "ran ") for p in clause(c)]),

@@ -126,7 +126,7 @@ TEXTS = {
 
 
 @pytest.fixture
-def own_heap() -> None:
+def own_heap():
     """What other tests left in memory is not looked through by each collection."""
     gc.collect()
     gc.freeze()

@@ -11,7 +11,6 @@ from plans import checked
 from ioplan import PlanError
 from ioplan.language import (
     METRICS,
-    CheckedPlan,
     Matrix,
     MetricError,
     RunTemplate,
@@ -27,21 +26,21 @@ from ioplan.planner import Run, unfold
 RUN = "run random 4KiB 100/0 for 1min"
 
 
-def plan_of(body: str, **settings: str) -> CheckedPlan:
+def plan_of(body, **settings):
     """A plan of one test; `body` may begin with definitions, up to a `|`."""
     head, _, statements = body.rpartition("|")
     text = f'{head}\ntest "T" {{\n{statements}\n}}\n'
     return check(Source("t.ioplan", text), (), settings)
 
 
-def errors_of(body: str, **settings: str) -> list[str]:
+def errors_of(body, **settings):
     """The messages about a plan of one test."""
     with pytest.raises(PlanError) as caught:
         plan_of(body, **settings)
     return [found.message for found in caught.value.diagnostics]
 
 
-def values_of(vary: str) -> list[str]:
+def values_of(vary):
     """The values of an axis, as a plan writes them."""
     (axis,) = plan_of(f"run random 4KiB 100/0, qd 1 each for 1min {vary}").tests[0].axes
     return [row[0].text for row in axis.values]
@@ -115,7 +114,7 @@ def test_any_text_is_a_metric_or_an_error(text, streams):
 # parameters
 
 
-def run_of(plan: CheckedPlan) -> RunTemplate:
+def run_of(plan):
     """The first step of a plan's first test."""
     step = plan.tests[0].steps[0]
     assert isinstance(step, RunTemplate)
@@ -313,7 +312,7 @@ WRITTEN = {
 """Where a quantity may stand, and what is made of it."""
 
 
-def plan_with(quantity: str, use: str) -> str:
+def plan_with(quantity, use):
     return f'param p = {quantity}\ntest "T" {{ run {use} }}'
 
 

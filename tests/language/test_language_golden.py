@@ -9,21 +9,18 @@ from msgspec.structs import asdict
 
 import ioplan.language
 from fuzz.survive import survives
-from golden import Case, Golden
+from golden import Golden
 from ioplan import PlanError
 from ioplan.language import (
     FULL,
-    CheckedPlan,
     Matrix,
-    Seek,
     Source,
-    Test,
     check,
     installed_plans,
     workload_of,
 )
 from ioplan.language.bind.matrix import cell_text
-from ioplan.language.plan import IdleTemplate, PrepareStep, StepTemplate
+from ioplan.language.plan import IdleTemplate
 from ioplan.workload import Workload
 
 LANGUAGE = Golden("language")
@@ -37,7 +34,7 @@ def test_a_plan(case, golden, tmp_path):
     survives(LANGUAGE[case].input)
 
 
-def outcome(case: Case, folder: Path) -> dict[str, str]:
+def outcome(case, folder):
     """What the checker says."""
     path = case.put(folder, ".ioplan")
     settings = dict(SETTING.findall(case.input))
@@ -49,7 +46,7 @@ def outcome(case: Case, folder: Path) -> dict[str, str]:
         return {"errors": f"{error}\n"}
 
 
-def dump(plan: CheckedPlan) -> str:
+def dump(plan):
     """A checked plan, short enough to be read."""
     rows = [f"plan {plan.title}"]
     rows += [f"profile {plan.profile}"] if plan.profile != FULL else []
@@ -63,7 +60,7 @@ def dump(plan: CheckedPlan) -> str:
     return "\n".join([*rows, ""])
 
 
-def _test(test: Test) -> list[str]:
+def _test(test):
     rows: list[str] = []
     if test.after:
         each = test.after.before_each
@@ -83,7 +80,7 @@ def _test(test: Test) -> list[str]:
     return rows + [repr(part) for part in parts if part]
 
 
-def _seek(seek: Seek) -> str:
+def _seek(seek):
     """Without its values' attributes, which the streams of the last cell show."""
     ends = (seek.lowest.text, seek.highest.text, *(one.text for one in seek.values))
     said = {name: getattr(seek, name) for name in ("goal", "axis", "kind", "confirm")}
@@ -91,19 +88,19 @@ def _seek(seek: Seek) -> str:
     return f"seek {said} {ends} {limits} {seek.where}"
 
 
-def _prepare(step: PrepareStep) -> str:
+def _prepare(step):
     """Without defaults, so that a new clause changes no file."""
     said = [f"{name} {_said(one)}" for name, one in asdict(step).items() if one]
     return f"{type(step).__name__} {', '.join(said)}"
 
 
-def _said(part: object) -> str:
+def _said(part):
     if isinstance(part, Workload):
         return part.model_dump_json(exclude_defaults=True)
     return repr(part)
 
 
-def _step(step: StepTemplate, cell: dict) -> list[str]:
+def _step(step, cell):
     if isinstance(step, IdleTemplate):
         return [repr(step)]
     if not hasattr(step, "workload"):
@@ -128,7 +125,7 @@ ELSEWHERE = (
 )
 
 
-def messages() -> list[str]:
+def messages():
     """The literal beginnings and middles of all messages, longest first."""
     found: list[str] = []
     for path in Path(ioplan.language.__file__).parent.rglob("*.py"):
@@ -138,12 +135,12 @@ def messages() -> list[str]:
     return sorted(set(found))
 
 
-def _says(node: ast.Call) -> bool:
+def _says(node):
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     return name in ("error", "missing", "QuantityError", "MetricError", "Diagnostic")
 
 
-def _literals(node: ast.Call) -> list[str]:
+def _literals(node):
     arguments = [
         a for a in node.args[:1] if isinstance(a, ast.Constant | ast.JoinedStr)
     ]
@@ -153,7 +150,7 @@ def _literals(node: ast.Call) -> list[str]:
     return [part for part in parts if len(part) > 5]
 
 
-def _constants(node: ast.Constant | ast.JoinedStr) -> list[str]:
+def _constants(node):
     values = node.values if isinstance(node, ast.JoinedStr) else [node]
     return [v.value for v in values if isinstance(v, ast.Constant)]
 

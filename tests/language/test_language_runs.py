@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file, succeed
+from command import ioplan, plan_file, succeed
 
 pytestmark = pytest.mark.usefixtures("rough_sim", "store_path")
 
@@ -114,7 +114,7 @@ precondition steady {
 """
 
 
-def run_on(backend: str, plan: Path, folder: Path, *more: str) -> Done:
+def run_on(backend, plan, folder, *more):
     """Run a plan on a small drive of its own."""
     target: list[str | Path] = ["--create", "32MiB"]
     if backend == "io_uring":

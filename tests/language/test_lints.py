@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from pathlib import Path
 
 import pytest
 from command import ioplan, last_records, plan_file, succeed
@@ -11,7 +10,6 @@ from plans import checked
 
 from ioplan import DriveAccount, PlanError
 from ioplan.backends import TargetFacts
-from ioplan.language import Diagnostic
 from ioplan.language.lints.lints import CACHE, FRESH, KINDS, RATE, UNWRITTEN, lints
 from ioplan.planner import suite_file, suite_names
 from ioplan.results.store import Store
@@ -53,7 +51,7 @@ def test_a_mistake_is_told_of(text, found, tmp_path):
     assert warned(tmp_path, f'accept "{found[0]}"\n{text}') == []
 
 
-def warned(folder: Path, text: str) -> list[dict[str, str]]:
+def warned(folder, text):
     """What `check` says of a plan."""
     done = succeed("check", "--format", "json", plan_file(folder, text))
     found: list[dict[str, str]] = json.loads(done.out)
@@ -93,7 +91,7 @@ def test_no_suite_makes_one():
 # on a target
 
 
-def facts(path: Path) -> TargetFacts:
+def facts(path):
     return TargetFacts(
         path=str(path), kind="file", capacity_bytes=path.stat().st_size, block_bytes=512
     )
@@ -112,7 +110,7 @@ def test_scattered_holes_are_told_from_5_percent(percent, told, tmp_path):
     assert [one.kind for one in found] == [UNWRITTEN] * told
 
 
-def account(path: Path) -> DriveAccount:
+def account(path):
     with Store.open(path.parent / "results.db") as store:
         return known_account(store, facts(path))
 
@@ -259,13 +257,13 @@ ROUNDS = f"{RUN} for 1min rounds 5"
 HELP = re.compile(r"write: (.+)|write for example (.+)|is written as: (.+)")
 
 
-def errors(text: str) -> list[Diagnostic]:
+def errors(text):
     with pytest.raises(PlanError) as error:
         checked(text)
     return error.value.diagnostics
 
 
-def written(help: str) -> str:
+def written(help):
     """What a help says to write."""
     found = HELP.search(help)
     assert found, help

@@ -2,7 +2,6 @@
 
 import os
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
@@ -13,21 +12,21 @@ LIBRARY = "workload w = random {}KiB 100/0\n"
 PLAN = 'use "lib/w.ioplan"\ntest "T" { run w for 1s }\n'
 
 
-def put(folder: Path, size: int) -> Path:
+def put(folder, size):
     """A library below a folder, which tells by its block size where it is."""
     (folder / "lib").mkdir(parents=True)
     (folder / "lib/w.ioplan").write_text(LIBRARY.format(size))
     return folder
 
 
-def size_of(plan: Path, *more: Path) -> int:
+def size_of(plan, *more):
     made = check_file(plan, more=lambda: more)
     (stream,) = made.tests[0].steps[0].workload.streams
     return int(stream.attributes["read_sizes"][0].size_bytes) >> 10
 
 
 @pytest.fixture
-def plan(tmp_path) -> Path:
+def plan(tmp_path):
     folder = tmp_path / "project/plans"
     folder.mkdir(parents=True)
     (folder / "plan.ioplan").write_text(PLAN)
@@ -89,7 +88,7 @@ def test_a_project_of_another_user_is_none(plan, tmp_path):
 def test_the_lab_is_asked_last_and_only_where_needed(plan):
     put(plan.parent, 64)
 
-    def asked() -> tuple[Path, ...]:
+    def asked():
         raise AssertionError("nobody needs the lab")
 
     assert check_file(plan, more=asked).tests

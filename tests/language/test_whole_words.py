@@ -1,16 +1,13 @@
 """A keyword is a whole word, wherever the grammar lets it stand."""
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lark import Token
 
 from ioplan.language.syntax import reader
 from ioplan.language.syntax.reader import (
@@ -38,14 +35,14 @@ class Remembering(Reader):
 
     known: ClassVar[dict[tuple[int, ...], set[str]]] = {}
 
-    def accepted(self) -> set[str]:
+    def accepted(self):
         stack = tuple(self.parser.parser_state.state_stack)
         if stack not in self.known:
             self.known[stack] = super().accepted()
         return self.known[stack]
 
 
-def read(text: str) -> Reader:
+def read(text):
     """Up to what is wrong in it."""
     reader = Remembering(text)
     with suppress(Stuck):
@@ -54,7 +51,7 @@ def read(text: str) -> Reader:
 
 
 @cache
-def places() -> list[tuple[str, str]]:
+def places():
     """Each keyword of each state of the parser, behind a text that leads there."""
     found, waiting, known = [], ["", BEFORE_ORDER], set()
     for text in waiting:
@@ -70,18 +67,18 @@ def places() -> list[tuple[str, str]]:
     return found
 
 
-def _words(terminal: str) -> tuple[str, ...]:
+def _words(terminal):
     return words_of(terminal) if terminal.isupper() else ()
 
 
-def _samples(terminal: str) -> Iterator[str]:
+def _samples(terminal):
     if terminal in SAMPLES:
         yield SAMPLES[terminal]
     elif terminal.isupper() and terminal != END:
         yield from words_of(terminal) or [pattern_of(terminal)]
 
 
-def taken_apart(before: str, word: str, behind: str) -> list[Token]:
+def taken_apart(before, word, behind):
     """The tokens that end inside a word, after some text."""
     text = f"{before} {word}{behind}"
     ends = [(t.end_pos or 0, t) for t in read(text).tokens]
@@ -127,7 +124,7 @@ PLAN = 'test "T" { run random 4KiB 100/0 § for 1s }'
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch) -> Iterator[Path]:
+def kept(tmp_path, monkeypatch):
     """A folder of the grammar's own."""
     place = tmp_path / "grammar.tables"
     monkeypatch.setattr(reader, "KEPT", place)
@@ -136,7 +133,7 @@ def kept(tmp_path, monkeypatch) -> Iterator[Path]:
     reader.grammar.cache_clear()
 
 
-def _stop() -> tuple[int, set[str]]:
+def _stop():
     reader.grammar.cache_clear()
     with pytest.raises(reader.Stuck) as stuck:
         reader.Reader(PLAN).tree()

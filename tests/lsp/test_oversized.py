@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def framed(**message: object) -> bytes:
+def framed(**message):
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 

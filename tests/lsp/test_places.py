@@ -9,7 +9,7 @@ from written import FOLDER, hovered, offered, written
 
 from golden import Golden
 from ioplan import PlanError
-from ioplan.language import CLAUSES, METRICS, Source, Test, check, installed_plans
+from ioplan.language import CLAUSES, METRICS, Source, check, installed_plans
 from ioplan_editor import (
     Document,
     Workspace,
@@ -295,7 +295,7 @@ def test_every_feature_answers_for_a_plan(plan, tmp_path):
     assert sorted(said) == sorted(_said(Source(path.name, text), path))
 
 
-def _said(source: Source, path: Path) -> list[str]:
+def _said(source, path):
     """What the checker says."""
     try:
         check(source, (path.parent, installed_plans()), path=path, library=True)
@@ -351,7 +351,7 @@ PLANS |= {case: LANGUAGE[case].input for case in GOOD}
 KEYS = ["", " ", "\n", "x", "8", ", qd 9", "# ", '"', "}", "= ", "test", "as n "]
 
 
-def edits(text: str, count: int) -> list[str]:
+def edits(text, count):
     """Texts that differ by a key or a word."""
     chance = Random(text)
     places = [chance.randrange(len(text) + 1) for _ in range(count)]
@@ -378,7 +378,7 @@ def test_what_is_checked_after_edits_is_what_a_new_check_says(name):
         assert told[0] == told[1]
 
 
-def _told(test: Test) -> tuple[object, ...]:
+def _told(test):
     """A test without the places of its parts."""
     values = [[[v.text for v in row] for row in axis.values] for axis in test.axes]
     return test.title, test.text, values, test.rounds, test.expectations, test.charts

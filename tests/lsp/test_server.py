@@ -3,7 +3,6 @@
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_lsp
@@ -26,7 +25,7 @@ SERVER = ClientServerConfig(server_command=[sys.executable, "-m", "ioplan.cli", 
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory) -> Path:
+def plan(tmp_path_factory):
     """A plan and its library."""
     folder = tmp_path_factory.mktemp("plans").resolve()
     (folder / "lib.ioplan").write_text(LIBRARY)
@@ -55,7 +54,7 @@ async def client(lsp_client: LanguageClient, plan: Path) -> AsyncIterator[None]:
     await lsp_client.shutdown_session()
 
 
-def at(plan: Path, word: str) -> dict[str, Any]:
+def at(plan, word):
     """The parameters of a request for a place."""
     before = PLAN[: PLAN.index(word)]
     column = len(before.rpartition("\n")[2].encode("utf-16-le")) // 2

@@ -1,11 +1,10 @@
 """How the time of --within is shared out, by arithmetic of its own."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Done, ioplan, plan_file, succeed
+from command import ioplan, plan_file, succeed
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -26,13 +25,13 @@ test "R" { run random 4KiB 100/0 for 60s
 """
 
 
-def planned(folder: Path, text: str, within_s: float) -> Done:
+def planned(folder, text, within_s):
     plan = plan_file(folder, text)
     within = ("--within", f"{within_s:.3f}s", "--capacity", "976564KiB", "--json")
     return ioplan("plan", plan, *within)
 
 
-def shares(folder: Path, text: str, within_s: float) -> list[dict[str, Any]]:
+def shares(folder, text, within_s):
     done = planned(folder, text, within_s)
     assert done.code == 0, done.err
     found: list[dict[str, Any]] = json.loads(done.out)["within"]
@@ -198,7 +197,7 @@ def test_what_others_have_written_since_is_unknown(tmp_path, store_path):
     call = ("--target", target, "--create", "16MiB", "--quiet")
     assert ioplan("run", first, *call, "--store", store_path).code == 0
 
-    def met() -> str:
+    def met():
         plan = plan_file(tmp_path, reads)
         where = ("--target", target, "--store", store_path, "--json")
         state: str = json.loads(ioplan("plan", plan, *where).out)["met"]["T"]["state"]

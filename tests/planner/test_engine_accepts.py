@@ -11,7 +11,6 @@ from tests.support.plans import checked
 
 from ioplan import PlanError
 from ioplan.backends import TargetFacts, find
-from ioplan.job import Job
 from ioplan.planner import all_jobs, summary_of
 from ioplan.runner import misfits, shortfalls
 from ioplan_io_uring import engine_path
@@ -34,7 +33,7 @@ APART = TWO_VERIFYING.replace("qd 8", "qd 8, region 0%%..50%%").replace(
 """Only the size of the target tells whether they meet."""
 
 
-def refused(job: Job) -> str | None:
+def refused(job):
     """Why the engine does not take a job."""
     text = find("io_uring").native(job, {})
     done = program(engine_path(), "run", input=" ".join(text.split("\n")))
@@ -56,7 +55,7 @@ EXTRAS = (
 
 
 @st.composite
-def streams(draw: st.DrawFn) -> str:
+def streams(draw):
     """What one stream says."""
     size, other = draw(SIZES), draw(SIZES)
     sizes = draw(st.sampled_from([size, f"sizes {{ {size} 30% {other} 70% }}"]))
@@ -71,7 +70,7 @@ def streams(draw: st.DrawFn) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def is_right(stream: str) -> bool:
+def is_right(stream):
     """Whether the language takes it alone."""
     try:
         return bool(checked(f'test "T" {{ run {stream} for 3s }}'))
@@ -83,7 +82,7 @@ RIGHT_STREAMS = streams().filter(is_right)
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> str:
+def plans(draw):
     """A test of one to three streams, perhaps with a precondition and an axis."""
     told = draw(st.lists(RIGHT_STREAMS, min_size=1, max_size=3))
     lines = "\n".join(f"  s{n} = {text}" for n, text in enumerate(told))

@@ -1,7 +1,5 @@
 """What a plan costs before it has run, and what else is asked of it as a whole."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +22,7 @@ BANDWIDTH_BYTES_PER_S, LATENCY_S = 1e9, 80e-6
 """Of the drive that is assumed; it does 200,000 IOPS."""
 
 
-def cost_of(body: str, before: str = "", scale: float = 1.0) -> Any:
+def cost_of(body, before="", scale=1.0):
     plan = checked(f'{before}test "T" {{ {body} }}', scale)
     return Estimator(CAPACITY).total(unfold(plan))
 

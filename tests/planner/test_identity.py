@@ -2,26 +2,25 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 
 import pytest
 
 from ioplan import PlanError
-from ioplan.language import CLAUSES, CheckedPlan, Source, check, installed_plans
+from ioplan.language import CLAUSES, Source, check, installed_plans
 from ioplan.planner import Run, unfold, with_repetitions
 
 STATE = "precondition p { purge write sequential 128KiB, qd 8, 2 passes }\n"
 
 
-def runs(plan: CheckedPlan) -> list[Run]:
+def runs(plan):
     return [step for step, _ in with_repetitions(unfold(plan)) if isinstance(step, Run)]
 
 
-def checked(text: str, scale: float = 1.0) -> CheckedPlan:
+def checked(text, scale=1.0):
     return check(Source("p.ioplan", text), (installed_plans(),), time_scale=scale)
 
 
-def id_of(body: str, before: str = "", scale: float = 1.0) -> str:
+def id_of(body, before="", scale=1.0):
     """The id of the first run of a test."""
     return runs(checked(f'{before}test "T" {{ {body} }}', scale))[0].run_id
 
@@ -177,7 +176,7 @@ MORE = (
 NUMBER = re.compile(r"(?<![\w])\d[\d_]*(?:\.\d+)?")
 
 
-def variants(run: str) -> Iterator[str]:
+def variants(run):
     """A run, and it with each of its numbers in turn one more."""
     yield run
     for one in NUMBER.finditer(run):

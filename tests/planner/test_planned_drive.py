@@ -2,9 +2,6 @@
 profile, the capacity and the simulated drive that will run."""
 
 import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file, succeed
@@ -63,10 +60,9 @@ SUITES = (
     *("ai/checkpoint", "ai/kv_cache", "app/web", "pts/pts_cross_stimulus"),
     *("pts/pts_iops", "pts/pts_write_saturation", "quick/capacity", "quick/laptop"),
 )
-Figures = dict[str, float]
 
 
-def on_drives(names: Iterable[str]) -> list[Any]:
+def on_drives(names):
     """Each on one drive, in turn; on the others it takes long."""
     return [
         pytest.param(name, drive, marks=[pytest.mark.long] * ((n + m) % 3 > 0))
@@ -75,16 +71,16 @@ def on_drives(names: Iterable[str]) -> list[Any]:
     ]
 
 
-def drive(name: str) -> tuple[str, str]:
+def drive(name):
     return "--sim", str(ROOT / f"examples/sim/{name}.toml")
 
 
-def total(*call: str | Path) -> Any:
+def total(*call):
     done = succeed("plan", *call, "--json")
     return json.loads(done.out)["total"]
 
 
-def refute(bounds: dict[str, Figures], done: Figures) -> list[str]:
+def refute(bounds, done):
     """What was done outside the bounds, but for one I/O that is over the end."""
     least, most = bounds["at_least"], bounds["at_most"]
     over = {"run_s": 1e-3, "written_bytes": 2 << 20, "drive_writes": 1e-3}

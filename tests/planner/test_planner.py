@@ -1,6 +1,5 @@
 """Properties of planning, judged by a simpler planner that follows the target's history."""
 
-from collections.abc import Iterator
 from itertools import islice, product
 from typing import Any
 
@@ -12,13 +11,11 @@ from msgspec.structs import asdict
 from plans import checked
 
 from ioplan.backends import TargetFacts
-from ioplan.language import CheckedPlan
 from ioplan.planner import (
     Idle,
     Prepare,
     RoundsOf,
     Run,
-    Step,
     all_jobs,
     unfold,
     with_repetitions,
@@ -66,7 +63,7 @@ states = st.lists(
 )
 
 
-def flat(states: list[list[str]], number: int) -> list[str]:
+def flat(states, number):
     """The atoms of a state; "state" stands for the one before."""
     return [
         atom
@@ -75,7 +72,7 @@ def flat(states: list[list[str]], number: int) -> list[str]:
     ]
 
 
-def text_of(states: list[list[str]], tests: list[Written]) -> str:
+def text_of(states, tests):
     rows = []
     for number, items in enumerate(states):
         body = "\n".join(ATOMS.get(item, f"state{number - 1}") for item in items)
@@ -84,7 +81,7 @@ def text_of(states: list[list[str]], tests: list[Written]) -> str:
     return "\n".join(rows)
 
 
-def written(number: int, test: Written) -> str:
+def written(number, test):
     each = f" before each {test.each}" if test.each else ""
     after = f"after state{test.after}{each}\n" if test.after is not None else ""
     qds = ", ".join(map(str, test.qds))
@@ -97,7 +94,7 @@ def written(number: int, test: Written) -> str:
     )
 
 
-def steps_text(steps: tuple[Any, ...]) -> str:
+def steps_text(steps):
     texts = {"run": "run random 4KiB for 1s\n", "idle": "idle 2s\n"}
     return "".join(
         texts[step]
@@ -110,24 +107,24 @@ def steps_text(steps: tuple[Any, ...]) -> str:
 class Judge:
     """Plans anew, in the plainest way; `history` is what was done since a write."""
 
-    def __init__(self, states: list[list[str]]) -> None:
+    def __init__(self, states):
         self.states = [self.since_purge(flat(states, n)) for n in range(len(states))]
         self.history: list[str] = []
 
     @staticmethod
-    def since_purge(atoms: list[str]) -> list[str]:
+    def since_purge(atoms):
         while "purge" in atoms[1:]:
             atoms = atoms[atoms.index("purge", 1) :]
         return atoms
 
-    def prepare(self, test: Written) -> Iterator[tuple[Any, ...]]:
+    def prepare(self, test):
         assert test.after is not None
         wanted = self.states[test.after]
         kept = self.history if wanted[: len(self.history)] == self.history else []
         yield from (("prepare", atom) for atom in wanted[len(kept) :])
         self.history = wanted
 
-    def plan(self, test: Written) -> Iterator[tuple[Any, ...]]:
+    def plan(self, test):
         before: tuple[int, int] | None = None
         for number in range(1, ROUNDS + 1) if test.rounds else [0]:
             for first, cell in enumerate(product(test.qds, test.reads)):
@@ -142,9 +139,7 @@ class Judge:
                 yield from self.steps(test, test.steps, cell, number)
                 before = cell
 
-    def steps(
-        self, test: Written, steps: tuple[Any, ...], cell: tuple[int, int], number: int
-    ) -> Iterator[tuple[Any, ...]]:
+    def steps(self, test, steps, cell, number):
         for step in steps:
             if step == "idle":
                 yield ("idle",)
@@ -158,7 +153,7 @@ class Judge:
                     yield from self.steps(test, step[1], cell, number)
 
 
-def said(step: Step) -> Iterator[tuple[Any, ...]]:
+def said(step):
     if isinstance(step, RoundsOf):
         for number in range(1, ROUNDS + 1):
             for inner in step.round(number):
@@ -174,7 +169,7 @@ def said(step: Step) -> Iterator[tuple[Any, ...]]:
         yield "run", step.round, stream.qd, int(stream.read_percent)
 
 
-def valid(states: list[list[str]], tests: list[Written]) -> CheckedPlan:
+def valid(states, tests):
     """The plan, without what may not be said of it."""
     states[0][:] = [item for item in states[0] if item != "state"] or ["fill"]
     tests[:] = [

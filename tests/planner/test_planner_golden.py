@@ -6,8 +6,6 @@ The ids must not change from one version to the next.
 import itertools
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import paths
 import pytest
@@ -15,7 +13,7 @@ from command import ioplan, last_records, program
 
 from golden import Golden
 from ioplan.language import check_file
-from ioplan.planner import Idle, Prepare, RoundsOf, Step, most_probes, unfold
+from ioplan.planner import Idle, Prepare, RoundsOf, most_probes, unfold
 from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import SeekOf
 from ioplan.records import RunRecord
@@ -29,11 +27,11 @@ def test_a_plan(case, golden, tmp_path):
     golden(PLANS, case, printed(PLANS[case].put(tmp_path, ".ioplan")))
 
 
-def printed(plan: Path) -> str:
+def printed(plan):
     return "\n".join([*lines(unfold(check_file(plan))), ""])
 
 
-def lines(steps: Iterable[Step]) -> Iterator[str]:
+def lines(steps):
     title = ""
     for step in steps:
         if step.test.title != title:
@@ -42,7 +40,7 @@ def lines(steps: Iterable[Step]) -> Iterator[str]:
         yield from line(step)
 
 
-def line(step: Step) -> Iterator[str]:
+def line(step):
     if isinstance(step, RoundsOf):
         yield f"  {step}"
         for number in (1, 2, step.rounds.at_most):
@@ -71,7 +69,7 @@ def line(step: Step) -> Iterator[str]:
         yield from (f"      {brief(stream)}" for stream in streams)
 
 
-def brief(stream: dict[str, object]) -> str:
+def brief(stream):
     """A stream without what says the same twice."""
     if stream.get("read_sizes") == stream.get("write_sizes"):
         del stream["write_sizes"]
@@ -125,7 +123,7 @@ def test_equal_states_are_equal_to_the_drive(suite, tmp_path):
     ), "the judge tells different states apart"
 
 
-def first_runs(suite: str, folder: Path) -> dict[str, RunRecord]:
+def first_runs(suite, folder):
     """The first run of each test that asks for a state; the sim tells what it found.
 
     `folder` keeps the store. The whole suite is one session on one drive.
@@ -143,7 +141,7 @@ def first_runs(suite: str, folder: Path) -> dict[str, RunRecord]:
     return found
 
 
-def state_before(record: RunRecord) -> tuple[float, ...]:
+def state_before(record):
     """What the simulated drive was in before a run, as shares of its pages and blocks.
 
     Mapped pages, free blocks, full cache, and quartiles of the valid pages a block.

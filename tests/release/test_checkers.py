@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -44,12 +43,12 @@ class Check(NamedTuple):
     files: tuple[str, ...]
 
 
-def schema(name: str, file: str) -> Check:
+def schema(name, file):
     """By a JSON schema that is published for a kind of file."""
     return Check(f"check-jsonschema --builtin-schema vendor.{name}", (file,))
 
 
-def pods(file: str) -> Check:
+def pods(file):
     """By the schemas of Kubernetes, which take no field that they do not know."""
     return Check("kubernetes-validate --strict", (f"examples/kubernetes/{file}",))
 
@@ -72,7 +71,7 @@ CHECKS = {
 }
 
 
-def copied(check: Check, folder: Path) -> None:
+def copied(check, folder):
     """Its files in a folder of their own."""
     for path in check.files:
         copy = shutil.copytree if (ROOT / path).is_dir() else shutil.copy2
@@ -82,7 +81,7 @@ def copied(check: Check, folder: Path) -> None:
         file.write_text(file.read_text().replace(*HIDDEN))
 
 
-def checked(check: Check, folder: Path) -> subprocess.CompletedProcess[str]:
+def checked(check, folder):
     """What a checker says of copies; of a whole folder it is called in that."""
     words, scripts = check.words.split(), sysconfig.get_path("scripts")
     is_folder = check.files == FOLDER
@@ -166,9 +165,7 @@ CLUSTER = ROOT / "examples" / "kubernetes"
 PLAN = 'test "R" { run random 4KiB 100/0 for 1s vary qd in 1, 4 expect p99 < LIMIT }'
 
 
-def measured(
-    folder: Path, branch: str, limit: str = "1s"
-) -> subprocess.CompletedProcess[str]:
+def measured(folder, branch, limit="1s"):
     """The script as a pipeline of a branch calls it."""
     (folder / "p.ioplan").write_text(PLAN.replace("LIMIT", limit))
     own = {"PLAN": "p.ioplan", "BRANCH": branch, "BACKEND": "sim", "STORE": "kept/r.db"}

@@ -8,7 +8,6 @@ import sys
 import zipfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -31,14 +30,14 @@ NEEDS_SSH_KEYGEN = pytest.mark.skipif(
 )
 
 
-def key_in(folder: Path, name: str) -> Path:
+def key_in(folder, name):
     """A new key of ssh without a password."""
     make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
     subprocess.run(make, check=True)
     return folder / name
 
 
-def verified(folder: Path, key: Path, *, name: str = "ioplan") -> int:
+def verified(folder, key, *, name="ioplan"):
     """The code of the call of docs/install.md, for who trusts a key."""
     (folder / "allowed_signers").write_text(
         f"release@ioplan {key.with_suffix('.pub').read_text()}"
@@ -53,7 +52,7 @@ def verified(folder: Path, key: Path, *, name: str = "ioplan") -> int:
 
 
 @pytest.fixture
-def sums(tmp_path, monkeypatch) -> Path:
+def sums(tmp_path, monkeypatch):
     """The checksums of a small file."""
     monkeypatch.setattr(dist, "DIST", tmp_path)
     (tmp_path / "a.whl").write_bytes(b"packed")
@@ -88,7 +87,7 @@ def test_the_document_verifies_as_is_tested():
     assert f"{verify} -s SHA256SUMS.sig <SHA256SUMS" in said
 
 
-def step(job: str, word: str) -> dict[str, Any]:
+def step(job, word):
     """The step of the workflow whose script has a word."""
     steps = WORKFLOW["jobs"][job]["steps"]
     (found,) = (one for one in steps if word in one.get("run", ""))
@@ -125,7 +124,7 @@ def test_only_packages_of_python_go_to_the_registry(tmp_path):
     assert sent == {"ioplan-1.2.0.tar.gz", "ioplan-1.2.0-py3-none-any.whl"}
 
 
-def built(sources: Path, place: Path, kind: str) -> Path:
+def built(sources, place, kind):
     """The source distribution or the wheel without an engine."""
     place.mkdir()
     subprocess.run(
@@ -160,7 +159,7 @@ bill = packaging_script("bill")
 offline = packaging_script("offline")
 
 
-def wheel(folder: Path, name: str, metadata: str) -> None:
+def wheel(folder, name, metadata):
     """A wheel with nothing but what it says of itself, and its licence."""
     info = f"{name}-1.0.dist-info"
     with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as packed:

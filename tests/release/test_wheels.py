@@ -12,7 +12,6 @@ import tomllib
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from command import program
@@ -30,7 +29,7 @@ STATIC = (
 """Of `make dist`; without it the tests' own, which runs here."""
 
 
-def module(path: str) -> ModuleType:
+def module(path):
     """A script of the repository that is no part of a package."""
     spec = spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec and spec.loader
@@ -43,7 +42,7 @@ HOOK = module("plugins/io_uring/engine/build_hook.py")
 STAMP = module("plugins/io_uring/engine/stamp.py")
 
 
-def elf(folder: Path, machine: int, *segments: int) -> Path:
+def elf(folder, machine, *segments):
     """An ELF file of a processor, with segments of these kinds."""
     head = b"\x7fELF\2\1\1" + bytes(9)
     head += struct.pack(
@@ -126,7 +125,7 @@ def test_what_the_build_needs_makes_the_tables(tmp_path):
     assert tables.exists()
 
 
-def built(folder: Path, place: Path, kind: str, engine: str) -> Path:
+def built(folder, place, kind, engine):
     """A wheel or the source distribution, of the sources in a folder."""
     before = set(place.iterdir())
     subprocess.run(
@@ -140,7 +139,7 @@ def built(folder: Path, place: Path, kind: str, engine: str) -> Path:
     return made
 
 
-def environment(folder: Path) -> list[str]:
+def environment(folder):
     """A new one; only what ioplan depends on is ours. Returns how to call in it."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     (packages,) = folder.glob("lib/python3*/site-packages")
@@ -151,7 +150,7 @@ def environment(folder: Path) -> list[str]:
 PIP = ("pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall")
 
 
-def said(command: list[str], *words: str | Path) -> str:
+def said(command, *words):
     done = program(*command, *map(str, words), cwd="/")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -191,7 +190,7 @@ def test_packages_install_and_work_without_a_compiler(tmp_path):
     assert not [path for path in left if "site-packages" in str(path)], left
 
 
-def packed(place: Path, engine: Path) -> Path:
+def packed(place, engine):
     """A wheel with nothing but an engine and its stamp."""
     wheel = place / "ioplan-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as made:

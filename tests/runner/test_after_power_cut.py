@@ -1,7 +1,5 @@
 """What comes back after a power cut, or has other firmware, is the same drive or is not used."""
 
-from pathlib import Path
-
 import pytest
 from msgspec import Struct
 
@@ -25,11 +23,11 @@ class Opened(Struct):
     facts: TargetFacts
     closed: int = 0
 
-    def close(self) -> None:
+    def close(self):
         self.closed += 1
 
 
-def drive(folder: Path, capacity_bytes: int = 1 << 30, **texts: str) -> Opened:
+def drive(folder, capacity_bytes=1 << 30, **texts):
     for name, text in (texts | NUMBER).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +38,7 @@ def drive(folder: Path, capacity_bytes: int = 1 << 30, **texts: str) -> Opened:
     return Opened(TargetFacts(capacity_bytes=capacity_bytes, **fields))
 
 
-def cut(opened: Opened) -> PowerCut:
+def cut(opened):
     control = PowerControl(off=("true",), on=("true",))
     return PowerCut(PowerSupply(control, lambda: opened), 1.0)
 
@@ -75,7 +73,7 @@ def test_the_same_drive_is_used(tmp_path):
 # a drive with other firmware is another condition, and the same target
 
 
-def facts(**identity: str) -> TargetFacts:
+def facts(**identity):
     return TargetFacts(
         path="/dev/nvme0n1",
         kind="block",

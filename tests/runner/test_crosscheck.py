@@ -1,7 +1,6 @@
 """Two backends on the same cells, and what can be said of the ratio."""
 
 import random
-from collections.abc import Sequence
 
 import pytest
 from command import ioplan, plan_file
@@ -11,15 +10,14 @@ from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck
 from ioplan.core.cpu_claims import CpuClaims
-from ioplan.planner import Run
-from ioplan.records import RunDetail, RunRecord, Telemetry
+from ioplan.records import RunDetail, Telemetry
 from ioplan.results.store import Store
 from ioplan.runner.session.crosscheck import Pairs, judged, run_interleaved
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'
 
 
-def pairs(firsts: Sequence[float], seconds: Sequence[float]) -> Pairs:
+def pairs(firsts, seconds):
     """A cell with these IOPS, and nothing else."""
     found = Pairs("R", {"qd": "1"})
     for side, values in zip(found.sides, (firsts, seconds), strict=True):
@@ -116,7 +114,7 @@ def test_a_pair_that_was_not_alike_is_measured_again(steals, order, kept, repeat
     asked: list[int] = []
     cell = Pairs("T", {})
 
-    def run(which: int) -> tuple[RunRecord, RunDetail]:
+    def run(which):
         asked.append(which)
         steal = Telemetry(
             covered_s=1.0, intervals=1, steal_percent=steals[len(asked) - 1]
@@ -162,7 +160,7 @@ def test_another_session_gets_no_cpu_between_the_runs(
     """One that begins before each run takes what it can get, and keeps it."""
     only, rivals = crosscheck.Side.only, []
 
-    def beside(side: crosscheck.Side, run: Run) -> tuple[RunRecord, RunDetail]:
+    def beside(side, run):
         placement = side.runner.context.placement
         rivals.append(CpuClaims(placement.cpus, 1))
         return only(side, run)

@@ -6,13 +6,13 @@ The rows of the second table in docs/faults.md are those of DAMAGES.
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import paths
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from generated import check_part
 from msgspec import Struct
@@ -35,19 +35,19 @@ DOCUMENT = paths.ROOT / "docs/faults.md"
 class Disk:
     """What is below the target, now and before it was written the last time."""
 
-    def __init__(self, path: Path, old: bytes) -> None:
+    def __init__(self, path, old):
         self.path, self.old, self.new = path, old, path.read_bytes()
 
-    def put(self, offset: int, data: bytes) -> None:
+    def put(self, offset, data):
         with self.path.open("r+b") as file:
             file.seek(offset)
             file.write(data)
 
-    def undo(self, offset: int, length: int) -> None:
+    def undo(self, offset, length):
         """As if the last write of these bytes had never come."""
         self.put(offset, self.old[offset : offset + length])
 
-    def move(self, offset: int, to: int, length: int) -> None:
+    def move(self, offset, to, length):
         """As if it had been written to another place."""
         self.undo(offset, length)
         self.put(to, self.new[offset : offset + length])
@@ -100,27 +100,27 @@ class Place(Struct, frozen=True):
     device: Path | None = None
 
     @property
-    def target(self) -> Path:
+    def target(self):
         return self.device or self.folder / "scratch.bin"
 
     @property
-    def store(self) -> Path:
+    def store(self):
         return self.folder / "results.db"
 
-    def words(self, text: str, *more: str) -> list[str | Path]:
+    def words(self, text, *more):
         plan = plan_file(self.folder, text)
         return [plan, "--target", self.target, "--store", self.store, *more]
 
-    def run(self, text: str, *more: str) -> Done:
+    def run(self, text, *more):
         return ioplan("run", *self.words(text, *more), "--json")
 
-    def good(self, text: str, *more: str) -> str:
+    def good(self, text, *more):
         """A session that must go well; returns what was verified."""
         done = self.run(text, *more)
         assert done.code == 0, done.err
         return self.verified()
 
-    def message(self) -> str:
+    def message(self):
         """Of the last run, with generations that begin at 1."""
         record, _ = last_run(self.store)
         assert (record.status, record.cause) == ("failed", "verify"), record.message
@@ -130,7 +130,7 @@ class Place(Struct, frozen=True):
             r"generation \d+ was read, \d+ was", "generation 1 was read, 2 was", text
         )
 
-    def verified(self) -> str:
+    def verified(self):
         record, _ = last_run(self.store)
         (stream,) = record.streams
         read = stream.directions.get("read")
@@ -138,7 +138,7 @@ class Place(Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory) -> tuple[Place, Disk]:
+def written(tmp_path_factory):
     """A target that two sessions have written with `verify`."""
     place = Place(tmp_path_factory.mktemp("damage"))
     place.good(FILL, "--create", f"{SIZE // MIB}MiB")
@@ -148,14 +148,14 @@ def written(tmp_path_factory) -> tuple[Place, Disk]:
 
 
 @pytest.fixture
-def sound(written) -> Iterator[tuple[Place, Disk]]:
+def sound(written):
     place, disk = written
     yield place, disk
     disk.put(0, disk.new)
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
+def place(tmp_path):
     return Place(tmp_path)
 
 

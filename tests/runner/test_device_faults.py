@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from msgspec import Struct
 from started import Started, ends, started
 from survived import DOCUMENT, FAULTS, last_run, plain, row_of, table
 
-from golden import Check
 from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
 from ioplan_io_uring import engine_path
@@ -64,29 +63,29 @@ class Scene(Struct):
     """How long the run went on after it was struck."""
 
     @property
-    def store(self) -> Path:
+    def store(self):
         return self.folder / "results.db"
 
     @property
-    def trigger(self) -> Path:
+    def trigger(self):
         """From when it is there on, the device fails, or the clock is ahead."""
         return self.folder / "now"
 
     @property
-    def words(self) -> list[str | Path]:
+    def words(self):
         plan = plan_file(self.folder, self.text)
         return [plan, "--target", self.target, "--store", self.store, *self.more]
 
-    def row(self) -> dict[str, str]:
+    def row(self):
         return row_of(*last_run(self.store), self.folder)
 
-    def refused(self, said: str) -> dict[str, str]:
+    def refused(self, said):
         message = plain(said.removeprefix("error: ").strip(), self.folder)
         kept = {"status": "refused", "cause": "", "kept": "all before"}
         return kept | {"message": message}
 
 
-def running(scene: Scene, strike: Strike) -> None:
+def running(scene, strike):
     """Once I/O has come back."""
     with started(*scene.words, **scene.environment) as scene.run:
         scene.run.until("progress")
@@ -100,7 +99,7 @@ def running(scene: Scene, strike: Strike) -> None:
 
 
 @contextmanager
-def scratch_file(folder: Path) -> Iterator[Scene]:
+def scratch_file(folder):
     """A file that ioplan has made."""
     scene = Scene(folder, folder / "scratch.bin")
     scene.text = 'test "T" { run random 4KiB 100/0 for 10ms }'
@@ -111,11 +110,11 @@ def scratch_file(folder: Path) -> Iterator[Scene]:
     yield scene
 
 
-def failing(call: str, error: str, percent: int) -> Callable[[Path], Any]:
+def failing(call, error, percent):
     """A device that does so from its trigger on, and may be written."""
 
     @contextmanager
-    def made(folder: Path) -> Iterator[Scene]:
+    def made(folder):
         scene = Scene(folder, "")
         bad = (f"error-{call}={error}", f"error-{call}-rate={percent}%")
         filters = ("--filter=error", *bad, f"error-file={scene.trigger}")
@@ -130,7 +129,7 @@ def failing(call: str, error: str, percent: int) -> Callable[[Path], Any]:
 
 
 @contextmanager
-def hanging(folder: Path) -> Iterator[Scene]:
+def hanging(folder):
     """A device that answers nothing from `pause.begin` on."""
     lab = folder / "lab.toml"
     lab.write_text(SILENCE)
@@ -139,7 +138,7 @@ def hanging(folder: Path) -> Iterator[Scene]:
 
 
 @contextmanager
-def watched_closely(folder: Path) -> Iterator[Scene]:
+def watched_closely(folder):
     """A scratch file whose silence is noticed as soon."""
     with scratch_file(folder) as scene:
         lab = folder / "lab.toml"
@@ -148,15 +147,15 @@ def watched_closely(folder: Path) -> Iterator[Scene]:
         yield scene
 
 
-def quick(lab: Path) -> tuple[str | Path, ...]:
+def quick(lab):
     return ("--lab", lab, "--interval", "100ms")
 
 
-def speaking(then: str) -> Callable[[Path], Any]:
+def speaking(then):
     """An engine whose events are cut off, and what it does then."""
 
     @contextmanager
-    def made(folder: Path) -> Iterator[Scene]:
+    def made(folder):
         with scratch_file(folder) as scene:
             engine = folder / "engine"
             engine.write_text(BABBLER.format(engine=engine_path(), then=then))
@@ -176,15 +175,15 @@ case "$1" in probe) exec {engine} "$@";; esac
 # the table
 
 
-def triggered(scene: Scene) -> None:
+def triggered(scene):
     scene.trigger.touch()
 
 
-def nothing(scene: Scene) -> None:
+def nothing(scene):
     """It happens by itself."""
 
 
-def to_backend(number: signal.Signals) -> Strike:
+def to_backend(number):
     return lambda scene: os.kill(scene.run.backend, number)
 
 
@@ -252,7 +251,7 @@ IN_SHORT = {
 """What `make test` tries."""
 
 
-def cases() -> Iterator[Any]:
+def cases():
     """Each row with each of its backends, by the names that golden rows have."""
     for name, row in ROWS.items():
         for backend in row.backends:
@@ -317,7 +316,7 @@ def test_a_process_that_nothing_ends_is_given_up(tmp_path, golden):
     assert refused.code == 2 and "fio (process " in row["message"]
 
 
-def assert_usable_again(target: str | Path) -> None:
+def assert_usable_again(target):
     deadline_s = time.monotonic() + 10
     while True:
         try:
@@ -333,7 +332,7 @@ def assert_usable_again(target: str | Path) -> None:
 @NEEDS_FIO
 @pytest.mark.promise("errors.stuck")
 def test_what_a_killed_ioplan_left_behind_holds_the_target(tmp_path):
-    def strike(scene: Scene) -> None:
+    def strike(scene):
         scene.pause.begin()
         time.sleep(0.3)
         pids.append(scene.run.backend)
@@ -354,7 +353,7 @@ def test_what_a_killed_ioplan_left_behind_holds_the_target(tmp_path):
 @pytest.mark.long
 @needs_faulty
 def test_a_signal_ends_a_session_on_a_device_that_hangs(tmp_path):
-    def strike(scene: Scene) -> None:
+    def strike(scene):
         scene.pause.begin()
         time.sleep(0.3)
         scene.run.process.send_signal(signal.SIGINT)
@@ -369,13 +368,13 @@ def test_a_signal_ends_a_session_on_a_device_that_hangs(tmp_path):
 STILL_S = 2.2
 
 
-def stands_still(scene: Scene) -> None:
+def stands_still(scene):
     for number in (signal.SIGSTOP, signal.SIGCONT):
         os.kill(scene.run.backend, number)
         time.sleep(STILL_S * (number == signal.SIGSTOP))
 
 
-def device_stands_still(scene: Scene) -> None:
+def device_stands_still(scene):
     scene.pause.begin()
     time.sleep(STILL_S)
     scene.pause.end()
@@ -413,7 +412,7 @@ def test_who_stood_still_is_named(place, strike, backend, tmp_path):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.promise("resume.no_io_goes_on")
 def test_nothing_goes_on_without_ioplan(backend, tmp_path):
-    def strike(scene: Scene) -> None:
+    def strike(scene):
         group.extend(members(scene.run.backend))
         assert scene.run.backend in group
         scene.run.process.kill()
@@ -426,7 +425,7 @@ def test_nothing_goes_on_without_ioplan(backend, tmp_path):
     find("io_uring").open(TargetRequest(path=str(scene.target))).close()
 
 
-def members(session: int) -> list[int]:
+def members(session):
     """All processes of a session."""
     found = []
     for file in Path("/proc").glob("[0-9]*/stat"):
@@ -453,7 +452,7 @@ def test_an_engine_outlives_the_thread_that_started_it(tmp_path):
 
 @pytest.mark.long
 def test_two_ioplans_on_one_target(tmp_path, golden):
-    def strike(scene: Scene) -> None:
+    def strike(scene):
         refused.append(ioplan("run", *scene.words))
         scene.run.process.send_signal(signal.SIGINT)
 
@@ -467,7 +466,7 @@ def test_two_ioplans_on_one_target(tmp_path, golden):
     golden(FAULTS, "two", head | row)
 
 
-def without_program(message: str) -> str:
+def without_program(message):
     """Python is not called the same everywhere."""
     for name in ("python3.13", "python3.12", "python3.11", "python3", "python"):
         message = message.replace(f"{name} (", "ioplan (")
@@ -481,7 +480,7 @@ class OnSmallDisk(Scene):
     """Its store lies on a disk of its own."""
 
     @property
-    def store(self) -> Path:
+    def store(self):
         return self.folder / "small/results.db"
 
 
@@ -494,8 +493,8 @@ def test_a_full_results_disk(backend, tmp_path, golden):
     calmly(lambda _: full_results_disk(backend, tmp_path, golden))
 
 
-def in_the_second_run(scene: Scene, strike: Strike) -> None:
-    def after_a_record(scene: Scene) -> None:
+def in_the_second_run(scene, strike):
+    def after_a_record(scene):
         scene.run.until("record")
         scene.run.until("progress")
         strike(scene)
@@ -503,7 +502,7 @@ def in_the_second_run(scene: Scene, strike: Strike) -> None:
     running(scene, after_a_record)
 
 
-def full_results_disk(backend: str, folder: Path, golden: Check) -> None:
+def full_results_disk(backend, folder, golden):
     with ExitStack() as stack:
         made = stack.enter_context(scratch_file(folder))
         small = stack.enter_context(tmpfs(folder / "small", "10M"))

@@ -1,13 +1,11 @@
 """One verdict: what all doors say of a session is of its plan as it is now."""
 
-from pathlib import Path
-
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from faults import KILLED, Fault, Session, said
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from verdict_truths import Truths, truths_of
+from verdict_truths import truths_of
 
 from ioplan.results.store import Store, push
 
@@ -25,7 +23,7 @@ LINES = (
 BODIES = ("random 4KiB 100/0, qd 4", "random 4KiB 100/0, qd 8", "random 8KiB 100/0")
 
 
-def plan(*tests: tuple[str, str, tuple[str, ...]]) -> str:
+def plan(*tests):
     """A plan of tests: title, what is run, and what is expected."""
     made = []
     for title, body, lines in tests:
@@ -34,16 +32,16 @@ def plan(*tests: tuple[str, str, tuple[str, ...]]) -> str:
     return "".join(made)
 
 
-def run(path: Path) -> Done:
+def run(path):
     return ioplan("run", path, *SIM)
 
 
-def fresh(path: Path, store: Path) -> Truths:
+def fresh(path, store):
     """The same plan in a session of its own."""
     return truths_of(run(path), store)
 
 
-def edited(folder: Path, store: Path, before: str, after: str) -> tuple[Truths, Truths]:
+def edited(folder, store, before, after):
     """A session that went on with an edited plan, and one of that plan alone."""
     path = plan_file(folder, before)
     truths_of(run(path), store)

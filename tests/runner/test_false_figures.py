@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,8 @@ from sessions import session
 from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import TargetRequest
-from ioplan.job import Event, Job, events
+from ioplan.job import events
 from ioplan.planner import summary_of
-from ioplan.records import RunRecord
 from ioplan.results.store import Store
 from ioplan.runner import SessionContext, SessionRunner
 from ioplan_io_uring import engine_path
@@ -45,11 +43,11 @@ class Lying(Wrapped):
 
     never_waits = True
 
-    def __init__(self, inner: Any, lie: str) -> None:
+    def __init__(self, inner, lie):
         super().__init__(inner)
         self.lie = lie
 
-    def events(self, event: Event) -> Iterator[Event]:
+    def events(self, event):
         if self.lie == "":
             yield event
             return
@@ -57,11 +55,11 @@ class Lying(Wrapped):
             yield events().validate_python(one)
 
 
-def simulated(store: Store, workload: str, lie: str) -> RunRecord:
+def simulated(store, workload, lie):
     plan = checked(f'{BEFORE}test "T" {{ run {workload} expect iops > 1 }}')
     drive = SimBackend().open(TargetRequest(create_bytes=1 << 30, writes=True))
 
-    def started(inner: Any, job: Job) -> Wrapped:
+    def started(inner, job):
         return Lying(inner.start(job), lie)
 
     lying: Any = WrappedDrive(drive, started)
@@ -79,7 +77,7 @@ def simulated(store: Store, workload: str, lie: str) -> RunRecord:
 
 
 @pytest.fixture
-def store(tmp_path) -> Iterator[Store]:
+def store(tmp_path):
     with Store.open(tmp_path / "r.db") as opened:
         yield opened
 
@@ -103,7 +101,7 @@ def test_without_a_lie_it_is(store, workload):
     assert record.status == "ok", record.message
 
 
-def over_the_protocol(folder: Path, lie: str) -> RunRecord:
+def over_the_protocol(folder, lie):
     """`ioplan run` with a program between it and the engine."""
     program = folder / "liar"
     path = Path(__file__).parents[1] / "support" / "lies.py"

@@ -31,7 +31,7 @@ from faults import (
     sent,
     storing,
 )
-from killing import Act, Clock, Forked, cpu_time_s, real_time_s
+from killing import Clock, Forked, cpu_time_s, real_time_s
 from msgspec import Struct
 
 from ioplan.cli import RUN_FAILED
@@ -127,7 +127,7 @@ SIGNALLED = [
 
 
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory) -> Session:
+def quiet(tmp_path_factory):
     """The same session undisturbed."""
     folder = tmp_path_factory.mktemp("quiet")
     made = Session(plan_file(folder, PLAN + SOUGHT), folder / "results.db", SIM)
@@ -139,7 +139,7 @@ def quiet(tmp_path_factory) -> Session:
 
 
 @pytest.fixture
-def session(quiet, tmp_path) -> Session:
+def session(quiet, tmp_path):
     return Session(quiet.plan, tmp_path / "results.db", SIM)
 
 
@@ -214,10 +214,10 @@ class Report(Struct):
     page: Path
 
     @property
-    def words(self) -> tuple[str | Path, ...]:
+    def words(self):
         return ("report", "last", "-o", self.page, "--store", self.store)
 
-    def call(self, arm: Act) -> None:
+    def call(self, arm):
         Forked(self.page.with_name("out"), *self.words, arm=arm).ended()
 
 
@@ -237,7 +237,7 @@ AT_ONCE = 2
 DOCUMENT = paths.ROOT / "docs/resume.md"
 
 
-def scratch(store: Path) -> tuple[str | Path, ...]:
+def scratch(store):
     """Of so many kills one leaves data that looks like some file system's."""
     file = store.with_suffix(".scratch")
     return ("--target", file, "--create", "8MiB", "--overwrite", file)
@@ -246,15 +246,13 @@ def scratch(store: Path) -> tuple[str | Path, ...]:
 KINDS: dict[str, Clock] = {"sim": cpu_time_s, "scratch file": real_time_s}
 
 
-def another(kind: str, plan: Path, name: str) -> Session:
+def another(kind, plan, name):
     """A session of that kind with a store and a file of its own."""
     store = plan.with_name(name)
     return Session(plan, store, SIM if kind == "sim" else scratch(store))
 
 
-def killed_again_and_again(
-    session: Session, chance: random.Random, span_s: float, clock: Clock
-) -> Counter[str]:
+def killed_again_and_again(session, chance, span_s, clock):
     """Kill it, resume it and kill it again, until it has ended by itself; what it was
     doing when it was killed."""
     kills = Counter[str]()
@@ -291,9 +289,7 @@ def test_at_random_instants(kind, tmp_path, renew):
         write_row(kind, kills)
 
 
-def share(
-    kind: str, calm: Session, span_s: float, most: int, number: int
-) -> Counter[str]:
+def share(kind, calm, span_s, most, number):
     """One process's share of the kills, in one session after the other."""
     chance, kills = random.Random(20261121 + number), Counter[str]()
     while kills.total() < most:
@@ -303,7 +299,7 @@ def share(
     return kills
 
 
-def write_row(kind: str, kills: Counter[str]) -> None:
+def write_row(kind, kills):
     """The row of the document; that nothing was lost is what has just been shown."""
     where = ", ".join(f"{count} {doing}" for doing, count in kills.most_common())
     row = f"| {kind} | {kills.total()} | {where} | 0 | 0 | 0 |"

@@ -3,7 +3,6 @@
 import json
 import time
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -11,7 +10,6 @@ from hour_ahead import hour_ahead
 from started import started
 
 from ioplan.language import parse_metric
-from ioplan.records import RunRecord
 from ioplan.results.measure import IntervalCounts, Sample, figure, stretch
 from ioplan.results.store import Store
 
@@ -42,9 +40,7 @@ SEEKS = {
 1,450 on in the first, and of 500 in the second."""
 
 
-def run(
-    folder: Path, store_path: Path, plan: str, *words: str | Path
-) -> list[RunRecord]:
+def run(folder, store_path, plan, *words):
     """The records of a run on the simulated drive."""
     file = plan_file(folder, plan)
     done = ioplan("run", file, "--backend", "sim", "--create", "64MiB", "-q", *words)

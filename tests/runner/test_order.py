@@ -1,13 +1,11 @@
 """A session on a drive that plays a script: what is told when, how runs are judged, and what follows a failed one."""
 
-from collections.abc import Iterator
-
 import pytest
-from bench import FILLED, READS, Bench, Script, ScriptedExecution, played, steady_at
+from bench import FILLED, READS, played, steady_at
 from command import ioplan, plan_file
 from figures import SECOND_NS
 
-from ioplan.job import Event, Failure, Started
+from ioplan.job import Failure, Started
 from ioplan.results.store import Store
 from ioplan.runner import BaselineSession
 
@@ -54,7 +52,7 @@ def test_each_run_is_durable_before_the_next_begins(bench):
     """Read from a connection of its own, as after a crash."""
     kept: list[int] = []
 
-    def moment(name: str) -> None:
+    def moment(name):
         if name == "start":
             with Store.open(bench.store.where) as other:
                 kept.append(other.count("s1"))
@@ -92,7 +90,7 @@ def test_the_time_left_sinks_to_nothing(bench, script):
 # verdicts
 
 
-def verdicts(bench: Bench) -> dict[int, list[tuple[str, float | None]]]:
+def verdicts(bench):
     return {
         record.seq: [(v.outcome, v.actual) for v in record.verdicts]
         for record in bench.records
@@ -186,10 +184,10 @@ test "B" { run random 4KiB 100/0 for 1s }"""
 )
 
 
-def failing(*numbers: int, cause: str = "device-error") -> Script:
+def failing(*numbers, cause="device-error"):
     """The runs of these numbers fail, all others are sound."""
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         if run.number not in numbers:
             yield from played(run, 100)
             return

@@ -5,17 +5,14 @@ import io
 import json
 
 import pytest
-from bench import Bench
 from command import ioplan, plan_file
 from plans import checked
 from rich.console import Console
 from test_order import failing
 
-from ioplan.records import Session
 from ioplan.results import export
 from ioplan.results.report import (
     FAILED,
-    Document,
     document,
     page,
     parts,
@@ -33,23 +30,23 @@ LATER = 'test "B" { run random 4KiB 100/0 for 1s  expect iops > 1 }'
 HELD = "held in 1 of 5 cells, 4 not measured: expect iops > 1"
 
 
-def stopped(bench: Bench, text: str, **more: str) -> Session:
+def stopped(bench, text, **more):
     """A session of which the first run is sound and the second fails."""
     bench.go(text, failing(*range(2, 100)), **more)
     return bench.store.session("s1")
 
 
-def reported(bench: Bench, text: str, plan: bool = True) -> Document:
+def reported(bench, text, plan=True):
     session = bench.store.session("s1")
     plans = {session.id: checked(text) if plan else None}
     return document(bench.store, [session], plans, "")
 
 
-def chips(found: Document) -> str:
+def chips(found):
     return "; ".join(chip.text for chip in found.screen.chips)
 
 
-def printed(bench: Bench, text: str) -> str:
+def printed(bench, text):
     out = io.StringIO()
     session = bench.store.session("s1")
     console = Console(file=out, width=80)
@@ -122,7 +119,7 @@ def test_a_plan_that_is_lost_does_not_become_one_without_expectations(bench):
     assert chips(lost).startswith("no expectations judged; the session did not")
 
 
-def exported(bench: Bench, text: str, format: str) -> bytes:
+def exported(bench, text, format):
     out = io.BytesIO()
     export(bench.store, "s1", format, out, plan=checked(text))
     return out.getvalue()

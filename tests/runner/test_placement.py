@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -27,7 +26,7 @@ ALL = frozenset(range(8))
 HERE = sorted(os.sched_getaffinity(0))
 
 
-def two_nodes(root: Path) -> Tree:
+def two_nodes(root):
     """CPUs 0 to 3 on node 0, and 4 to 7 on node 1, to which the drive is attached."""
     nvme(root)
     nodes = "sys/devices/system/node"
@@ -38,7 +37,7 @@ def two_nodes(root: Path) -> Tree:
     return Tree(root)
 
 
-def job_of(*threads: int, cpus: tuple[int, ...] = ()) -> Job:
+def job_of(*threads, cpus=()):
     """A stream for each number of threads."""
     share = (SizeShare(size_bytes=4096, percent=100),)
     streams = tuple(

@@ -1,7 +1,6 @@
 """What `ioplan run` will refuse: `ioplan plan --backend` says it, and nothing is left then."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +9,8 @@ from fio_jobs import NEEDS_FIO
 
 from ioplan import Cause
 from ioplan.backends import Gap, TargetFacts
-from ioplan.job import Job
 from ioplan.language import Source, check
-from ioplan.planner import Prepare, Run, summary_of
+from ioplan.planner import summary_of
 from ioplan.runner import misfits
 from ioplan_sim import SimBackend
 
@@ -50,16 +48,16 @@ ABSENT = ("--backend", "fio", "--option", "path=/nowhere/fio")
 
 
 @pytest.fixture
-def plan(tmp_path) -> Path:
+def plan(tmp_path):
     return plan_file(tmp_path, PLAN)
 
 
-def fit(*words: Any) -> dict[str, Any]:
+def fit(*words):
     found: dict[str, Any] = json.loads(ioplan("plan", *words, "--json").out)["fit"]
     return found
 
 
-def grades(found: dict[str, Any]) -> dict[str, str]:
+def grades(found):
     return {one["test"]: one["fit"] for one in found["tests"]}
 
 
@@ -236,7 +234,7 @@ test "Deep" {
 """
 
 
-def rate_and_depth(self: SimBackend, job: Job, options: dict[str, Any]) -> list[Gap]:
+def rate_and_depth(self, job, options):
     """A backend that paces nearly, and has no queue depth above 32."""
     gaps = []
     for stream in job.streams:
@@ -255,7 +253,7 @@ def rate_and_depth(self: SimBackend, job: Job, options: dict[str, Any]) -> list[
 
 
 @pytest.fixture
-def limited(monkeypatch) -> None:
+def limited(monkeypatch):
     monkeypatch.setattr(SimBackend, "gaps", rate_and_depth)
 
 
@@ -325,7 +323,7 @@ def test_a_plan_is_refused_as_its_run_is(tmp_path, more):
 FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4096)
 
 
-def steps(text: str) -> tuple[Prepare | Run, ...]:
+def steps(text):
     return summary_of(check(Source("plan", text))).io_steps
 
 
@@ -383,7 +381,7 @@ SIM = ("--backend", "sim", "--create", "64MiB")
 FIO = ("--backend", "fio", "--option", "engine=psync")
 
 
-def folders(store: Path) -> list[str]:
+def folders(store):
     return sorted(one.name for one in (store.parent / "sessions").glob("*"))
 
 

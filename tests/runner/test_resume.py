@@ -6,16 +6,13 @@ What a session comes to after it was struck at any moment is in `test_faults`.
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from faults import STOPPED, Fault, Session, said
 from paths import ROOT
 
-from ioplan.records import RunRecord
 from ioplan.results.store import Store
 from targets import lab_of_file, loop_device, needs_root, tell
 
@@ -31,31 +28,31 @@ MIX = FILLED + 'test "Mix" { after filled run random 4KiB 50/50 for 256KiB }'
 SIZE = ("--create", "8MiB")
 
 
-def reads(depths: str) -> str:
+def reads(depths):
     return FILLED + READS.replace("DEPTHS", depths)
 
 
 @pytest.fixture
-def file(tmp_path) -> Path:
+def file(tmp_path):
     return tmp_path / "scratch"
 
 
-def run(plan: Path, file: Path, *more: str | Path) -> Done:
+def run(plan, file, *more):
     done = ioplan("run", plan, "--target", file, *SIZE, *more)
     assert done.code == 0, done.err
     return done
 
 
-def records(store: Path, session: str = "last") -> list[RunRecord]:
+def records(store, session="last"):
     with Store.open(store) as opened:
         return list(opened.records(opened.session(session).id))
 
 
-def kinds(store: Path, session: str = "last") -> list[str]:
+def kinds(store, session="last"):
     return [one.asked.kind for one in records(store, session)]
 
 
-def depths(store: Path) -> list[str]:
+def depths(store):
     done = (one.asked for one in records(store) if one.asked.kind == "run")
     return [asked.cell["qd"] for asked in done]
 
@@ -161,7 +158,7 @@ def test_the_write_counter_of_a_device_proves_it(tmp_path, store_path, file):
 # sessions that were stopped
 
 
-def stopped_after(number: int, text: str, folder: Path) -> Session:
+def stopped_after(number, text, folder):
     """A session on a scratch file, stopped once so many records were stored."""
     plan, file = plan_file(folder, text), folder / "scratch"
     made = Session(plan, folder / "results.db", ("--target", file, *SIZE))
@@ -171,7 +168,7 @@ def stopped_after(number: int, text: str, folder: Path) -> Session:
 
 
 @pytest.fixture
-def stopped(tmp_path, store_path) -> Path:
+def stopped(tmp_path, store_path):
     """The plan of a session that was stopped after two of its four runs."""
     return stopped_after(3, reads("1, 2, 4, 8"), tmp_path).plan
 
@@ -224,14 +221,14 @@ def test_an_edited_plan_keeps_what_is_unchanged(stopped, store_path):
 
 
 @contextmanager
-def renamed(path: Path) -> Iterator[None]:
+def renamed(path):
     other = path.rename(path.with_name("moved"))
     yield
     other.rename(path)
 
 
 @contextmanager
-def emptied(path: Path) -> Iterator[None]:
+def emptied(path):
     text = path.read_text()
     path.write_text("")
     yield
@@ -239,7 +236,7 @@ def emptied(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def held(session: Session) -> Iterator[None]:
+def held(session):
     lock = session.store.parent / "sessions" / session.id / "lock"
     with lock.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -247,7 +244,7 @@ def held(session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def edited_and_held(session: Session) -> Iterator[None]:
+def edited_and_held(session):
     text = session.plan.read_text()
     session.plan.write_text('plan "Edited"\n' + text)
     with held(session):
@@ -256,14 +253,14 @@ def edited_and_held(session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def by_a_stranger(session: Session) -> Iterator[None]:
+def by_a_stranger(session):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(session.store.with_name("another user")))
         yield
 
 
 @contextmanager
-def on_another_host(session: Session) -> Iterator[None]:
+def on_another_host(session):
     """The store and the key may lie on a file system that both have."""
     other = session.store.with_name("machine-id")
     other.write_text("another machine")
@@ -290,7 +287,7 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def waiting(tmp_path_factory) -> Session:
+def waiting(tmp_path_factory):
     """A stopped session that nothing goes on with."""
     return stopped_after(3, reads("1, 2, 4"), tmp_path_factory.mktemp("waiting"))
 
@@ -370,7 +367,7 @@ def test_what_another_process_did_meanwhile_is_not_done_again(
     """It ends just before this one gets the lock."""
     real = fcntl.flock
 
-    def late(fd: int, operation: int) -> None:
+    def late(fd, operation):
         if operation & fcntl.LOCK_EX and not others:
             others.append(tell(sys.executable, "-m", "ioplan.cli", "resume"))
         real(fd, operation)
@@ -395,21 +392,21 @@ WRITES = (
 )
 
 
-def punched(file: Path) -> None:
+def punched(file):
     tell("fallocate", "--punch-hole", "--offset", "0", "--length", "8MiB", file)
 
 
-def written_over(file: Path) -> None:
+def written_over(file):
     with file.open("r+b") as opened:
         opened.write(bytes(8 << 20))
 
 
-def written_by_another_session(file: Path) -> None:
+def written_by_another_session(file):
     plan = plan_file(file.parent, 'test "O" { run random 4KiB 0/100 for 1MiB }', "o")
     run(plan, file, "--overwrite", file)
 
 
-def touched(file: Path) -> None:
+def touched(file):
     os.utime(file)
 
 

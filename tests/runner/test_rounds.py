@@ -1,12 +1,10 @@
 """Rounds, repeats and preconditions until steady, on a drive that plays a script."""
 
-from collections.abc import Iterator
-
 import pytest
-from bench import FILLED, Bench, Script, ScriptedExecution, done_of, played, steady_at
+from bench import FILLED, done_of, played, steady_at
 from figures import SECOND_NS
 
-from ioplan.job import Event, Failure, Progress, Result, Started
+from ioplan.job import Failure, Progress, Result, Started
 
 ROUNDS = """test "T" {
   %s run random 4KiB for 2s
@@ -22,34 +20,34 @@ BY_CELL = """test "T" {
 }"""
 
 
-def two(*tracked: int) -> Script:
+def two(*tracked):
     """Rates of the cell that is tracked, the second one of each round."""
     return steady_at(*(rate for one in tracked for rate in (7, one)))
 
 
-def by_read(reads: tuple[int, ...], writes: tuple[int, ...]) -> Script:
+def by_read(reads, writes):
     """Rates of both cells, each by how often it ran; a run without one fails."""
     rates = {100.0: iter((*reads, *[1] * 99)), 0.0: iter((*writes, *[1] * 99))}
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         rate = next(rates[run.job.streams[0].read_percent])
         return steady_at(rate)(run) if rate else refuses()
 
     return script
 
 
-def refuses() -> Iterator[Event]:
+def refuses():
     yield Failure(cause="bad-job", message="it cannot; ask for less")
 
 
-def ran(bench: Bench, read: str) -> int:
+def ran(bench, read):
     """How many rounds of a cell there were; none was left out."""
     found = [r.asked.round for r in bench.records if r.asked.cell["read"] == read]
     assert found == [*range(1, len(found) + 1)]
     return len(found)
 
 
-def notes(bench: Bench) -> list[str]:
+def notes(bench):
     return [text for _, text in bench.told("note")]
 
 
@@ -170,7 +168,7 @@ test "T" { after p
   run random 4KiB 100/0 for 1s }"""
 
 
-def sinking(run: ScriptedExecution) -> Iterator[Event]:
+def sinking(run):
     """A write that slows down for ten seconds, and then no more."""
     if run.job.run_ns:
         yield from played(run, 100)

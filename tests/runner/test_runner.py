@@ -2,16 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
-from bench import CAPACITY, READS, Script, ScriptedExecution, done_of, played
+from bench import CAPACITY, READS, done_of, played
 from figures import SECOND_NS, counts, stream
 from msgspec.structs import replace
 
 from ioplan.backends import BackendError, TargetFacts
-from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
+from ioplan.job import Counts, Failure, Progress, Result, Started
 from ioplan.runner import Limits
 from ioplan.runner.execute.watchdog import least_silence_s
 from ioplan.workload import Rate, RatePhase, Replay
@@ -21,71 +19,71 @@ from ioplan_testing import stream as one_stream
 # what goes wrong in a backend
 
 
-def broken(at: int, how: Callable[[ScriptedExecution], Iterator[Any]]) -> Script:
-    def script(run: ScriptedExecution) -> Iterator[Any]:
+def broken(at, how):
+    def script(run):
         yield from how(run) if run.number == at else played(run, 100)
 
     return script
 
 
-def dies(run: ScriptedExecution) -> Iterator[Any]:
+def dies(run):
     yield from list(played(run, 100))[:2]
 
 
-def fails(run: ScriptedExecution) -> Iterator[Any]:
+def fails(run):
     yield from dies(run)
     yield Failure(cause="gone", message="the device is gone; plug it in")
 
 
-def refuses(run: ScriptedExecution) -> Iterator[Any]:
+def refuses(run):
     yield Failure(cause="bad-job", message="it cannot; ask for less")
 
 
-def raises(run: ScriptedExecution) -> Iterator[Any]:
+def raises(run):
     yield from dies(run)
     raise ZeroDivisionError("division by zero")
 
 
-def says_why(run: ScriptedExecution) -> Iterator[Any]:
+def says_why(run):
     yield from dies(run)
     raise BackendError("the cable is loose; push it in")
 
 
-def babbles(run: ScriptedExecution) -> Iterator[Any]:
+def babbles(run):
     yield from dies(run)
     yield {"event": "progress"}
     raise AssertionError("asked for more")
 
 
-def malformed(run: ScriptedExecution) -> Iterator[Any]:
+def malformed(run):
     yield from dies(run)
     yield Progress.model_construct(t_ns="soon", warmup=False, streams=None)
 
 
-def beyond_all_numbers(run: ScriptedExecution) -> Iterator[Any]:
+def beyond_all_numbers(run):
     yield from dies(run)
     odd = Counts.model_construct(ios=2, bytes=2, min_ns=1, max_ns=2, sum_ns=10**400)
     yield Result(run_ns=2 * SECOND_NS, streams=(stream(read=odd),))
 
 
-def unprintable(run: ScriptedExecution) -> Iterator[Any]:
+def unprintable(run):
     *before, last = played(run, 100)
     yield from before
     yield last.model_copy(update={"facts": {"drive": run}})
 
 
-def contradicts(run: ScriptedExecution) -> Iterator[Any]:
+def contradicts(run):
     *before, last = played(run, 100)
     yield from before
     wrong = stream(read=counts([1000] * 200, bins=(1000, 3)))
     yield last.model_copy(update={"streams": (wrong,)})
 
 
-def is_short(run: ScriptedExecution) -> Iterator[Any]:
+def is_short(run):
     yield from played(run, 100, seconds=1)
 
 
-def misreads(run: ScriptedExecution) -> Iterator[Any]:
+def misreads(run):
     *before, last = played(run, 100)
     yield from before
     (one,) = last.streams
@@ -135,7 +133,7 @@ def test_what_was_measured_before_it_failed_is_kept(bench):
 
 @pytest.mark.parametrize("name", ["start", "leave"])
 def test_an_exception_around_a_run_is_a_failed_run(bench, name):
-    def moment(at: str) -> None:
+    def moment(at):
         if at == name:
             bench.drive.open_runs = 0
             raise OSError(5, "Input/output error")
@@ -153,7 +151,7 @@ def test_an_exception_around_a_run_is_a_failed_run(bench, name):
 )
 @pytest.mark.parametrize("name", ["purge", "idle"])
 def test_a_purge_or_a_rest_that_fails_ends_the_session(bench, name, error):
-    def moment(at: str) -> None:
+    def moment(at):
         if at == name:
             raise error
 
@@ -169,10 +167,10 @@ def test_a_purge_or_a_rest_that_fails_ends_the_session(bench, name, error):
     ("body", "share"), [("0/100, 2 passes", "50.2 %"), ("100/0 for 2MiB", "50 %")]
 )
 def test_a_run_by_bytes_may_be_short_as_well(bench, body, share):
-    def half(run: ScriptedExecution) -> Iterator[Event]:
+    def half(run):
         yield from played(run, CAPACITY // 4096, seconds=1)
 
-    def whole(run: ScriptedExecution) -> Iterator[Event]:
+    def whole(run):
         yield from played(run, CAPACITY // 4096, seconds=2)
 
     text = f'test "T" {{ run random 4KiB {body} }}'
@@ -187,7 +185,7 @@ def test_a_pass_need_not_reach_what_no_io_fits(bench):
     """Three threads, each in its own third of 1 MiB, write 256 KiB each."""
     text = 'test "T" { run sequential 256KiB 0/100, qd 1 each, threads 3, 1 pass }'
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         whole = done_of(run.job, 3, 3)
         yield Started(mode="scripted")
         yield Progress(t_ns=SECOND_NS, interval_ns=SECOND_NS, streams=(whole,))
@@ -197,7 +195,7 @@ def test_a_pass_need_not_reach_what_no_io_fits(bench):
 
 
 def test_a_run_that_someone_else_stops_is_short(bench):
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         events = list(played(run, 100))
         run.stopped = True
         last = events[-1].model_copy(
@@ -210,7 +208,7 @@ def test_a_run_that_someone_else_stops_is_short(bench):
 
 
 def test_failed_trims_fail_the_run(bench):
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         made = stream(read=counts([1000] * 100), trim=Counts(errors=4))
         yield Result(run_ns=2 * SECOND_NS, streams=(made,))
 
@@ -226,7 +224,7 @@ def test_failed_trims_fail_the_run(bench):
 def test_what_the_warm_up_left_outstanding_is_told(bench, run_ms, told):
     """A stall across its end is in no figure; `run_ns` begins with the next I/O."""
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         done = (stream(read=counts([1000] * 100)),)
         yield Progress(t_ns=SECOND_NS, interval_ns=SECOND_NS, streams=done)
         yield Result(run_ns=run_ms * 10**6, stopped=False, streams=done)
@@ -248,7 +246,7 @@ def test_what_the_warm_up_left_outstanding_is_told(bench, run_ms, told):
 def test_the_first_interval_with_an_error_ends_the_run(bench, warmup):
     first = {"name": "EIO", "direction": "read", "offset": 512, "bytes": 4096}
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         made = stream(read=counts([1000] * 100).model_copy(update={"errors": 1}))
         yield Progress(
             t_ns=SECOND_NS, interval_ns=SECOND_NS, warmup=warmup, streams=(made,)
@@ -273,7 +271,7 @@ def test_the_first_interval_with_an_error_ends_the_run(bench, warmup):
 
 
 def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench):
-    def moment(name: str) -> None:
+    def moment(name):
         if name == "add" and bench.drive.started == 2:
             bench.store.full = True
 
@@ -285,7 +283,7 @@ def test_a_full_disk_ends_the_session_and_leaves_what_is_stored(bench):
 
 
 def test_a_disk_that_is_full_at_the_very_end_is_told(bench):
-    def moment(name: str) -> None:
+    def moment(name):
         bench.store.full = name == "finish"
 
     bench.store.moment = moment
@@ -300,7 +298,7 @@ def test_a_disk_that_is_full_at_the_very_end_is_told(bench):
 def test_a_watcher_that_breaks_leaves_no_run_behind(bench, method):
     """A reader of --json that went away, for example."""
 
-    def breaks(*_: object) -> None:
+    def breaks(*_):
         raise BrokenPipeError
 
     setattr(bench.spy, method, breaks)
@@ -317,7 +315,7 @@ BRIEF = Limits(silence_s=0.3, overdue_s=2.0, stop_s=0.3, kill_s=0.3)
 
 
 def test_a_backend_that_goes_on_is_broken_off(bench):
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         yield from played(run, 100, seconds=100)
 
     bench.go(READS % "", script, limits=BRIEF)
@@ -332,7 +330,7 @@ def test_a_backend_that_nothing_ends_is_left(bench):
     """Not even its last words are waited for."""
     freed = threading.Event()
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         yield next(iter(played(run, 100)))
         freed.wait()
 
@@ -349,7 +347,7 @@ def test_a_backend_that_nothing_ends_is_left(bench):
 def test_a_slow_rate_is_no_hang(bench):
     """It may be silent for twenty of its gaps, and for five intervals."""
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         quiet = Progress(
             t_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 2, warmup=True, streams=()
         )
@@ -404,6 +402,6 @@ def test_a_rest_between_two_streams_is_no_hang():
     assert least_silence_s(job.model_copy(update=asked)) == least_silence_s(job) + 40
 
 
-def job_of(**fields: Any) -> Job:
+def job_of(**fields):
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1 << 20, block_bytes=512)
     return one_job(facts, one_stream(facts, **fields), interval_ns=SECOND_NS)

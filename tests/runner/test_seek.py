@@ -1,14 +1,10 @@
 """A seek on a drive of known limits: its probes, what it finds, and how it goes on."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from bench import FILLED, Bench, Script, ScriptedExecution, done_of, played
+from bench import FILLED, done_of, played
 
-from ioplan.job import Event, Failure, Progress, Result, Started
+from ioplan.job import Failure, Progress, Result, Started
 from ioplan.planner import unfold, with_repetitions
-from ioplan.records import Found, RunRecord
 from ioplan.results.compare import Question, compare, side_of
 from ioplan.results.report import Reader
 
@@ -25,10 +21,10 @@ CELLS = """test "T" {
 }"""
 
 
-def by_depth(iops: int, fails: int = 0, most: int = 10_000) -> Script:
+def by_depth(iops, fails=0, most=10000):
     """So many IOPS for each outstanding I/O, and no more; a run may fail."""
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         if run.job.run_ns is None:
             yield from played(run, 1000)
             return
@@ -55,16 +51,16 @@ def by_depth(iops: int, fails: int = 0, most: int = 10_000) -> Script:
     return script
 
 
-def probes(bench: Bench) -> list[Any]:
+def probes(bench):
     return [one.asked.seek for one in bench.records if one.asked.seek]
 
 
-def found(record: RunRecord) -> Found:
+def found(record):
     assert record.found
     return record.found
 
 
-def values(bench: Bench) -> list[tuple[float, str, str]]:
+def values(bench):
     return [(one.value, one.phase, one.decision) for one in probes(bench)]
 
 

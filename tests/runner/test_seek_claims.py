@@ -6,25 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplan import JobStream
-from ioplan.job import Job, Progress
+from ioplan.job import Job
 from ioplan.language import Seek, Source, parse_metric
 from ioplan.language.plan import CellValue, Demand
 from ioplan.language.syntax.source import Span
 from ioplan.planner.seek.decide import MARGIN
 from ioplan.results.measure import Measurement, Sample, figure
-from ioplan.runner.seek.claims import Judged, judged
+from ioplan.runner.seek.claims import judged
 from ioplan.workload import Rate, SizeShare
 
 SIZES = (SizeShare(size_bytes=4096, percent=100),)
 
 
-def demand(text: str) -> Demand:
+def demand(text):
     name, operator, value = text.split()
     metric = parse_metric(name, ("main", "other"))
     return Demand(metric=metric, operator=operator, limit=float(value), text=text)
 
 
-def claims(*texts: str, rate: Rate | None = None) -> list[Judged]:
+def claims(*texts, rate=None):
     """Of a condition, on a run of one stream."""
     end = CellValue(text="1", key=1)
     asked = Seek(
@@ -50,7 +50,7 @@ def claims(*texts: str, rate: Rate | None = None) -> list[Judged]:
     return judged(asked, Job.model_construct(target="x", streams=(main,)))
 
 
-def second(read_ns: list[int], errors: int = 0, backlog: int = 0) -> Progress:
+def second(read_ns, errors=0, backlog=0):
     main = stream("main", read=counts(read_ns, errors=errors))
     main = main.model_copy(update={"backlog_ios": backlog})
     return progress(1, main, stream("other", write=counts([5] * 50)))

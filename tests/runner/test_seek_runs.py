@@ -1,12 +1,9 @@
 """Seeks on real files and on the simulated drive: as written, and killed on the way."""
 
-from pathlib import Path
-
 import pytest
 from command import ioplan, plan_file
 from paths import ROOT
 
-from ioplan.records import RunRecord
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -14,12 +11,12 @@ pytestmark = pytest.mark.slow
 CAPACITY = ROOT / "examples/capacity.ioplan"
 
 
-def records(store: Path) -> list[RunRecord]:
+def records(store):
     with Store.open(store) as opened:
         return list(opened.records(opened.session("last").id))
 
 
-def check_capacity(store: Path, *reads: str) -> None:
+def check_capacity(store, *reads):
     """The tests that follow rest on what was found, of cells where anything was: a
     shared machine may be too slow for the lowest rate."""
     runs = [one for one in records(store) if one.asked.kind == "run"]

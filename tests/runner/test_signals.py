@@ -4,13 +4,11 @@ In sessions that are processes of their own, signals are rows of `test_faults`.
 """
 
 import signal
-from collections.abc import Iterator
 
 import pytest
-from bench import Bench, Script, ScriptedExecution, played, steady_at
-from faults import Fault, Moment, Strike, sent
+from bench import played, steady_at
+from faults import Fault, sent
 
-from ioplan.job import Event
 from ioplan.runner import Interrupt
 
 PLAN = """precondition p { purge write random 4KiB, 1 pass }
@@ -29,7 +27,7 @@ ROUNDS = """test "T" { run random 4KiB 100/0 for 2s
 CELLS = 'test "T" { run random 4KiB 100/0 for 3s\n vary qd in 1, 2 }'
 
 
-def deaf(run: ScriptedExecution) -> Iterator[Event]:
+def deaf(run):
     for event in played(run, 100):
         run.stopped = False
         yield event
@@ -38,15 +36,13 @@ def deaf(run: ScriptedExecution) -> Iterator[Event]:
 SOUND = steady_at(100)
 
 
-def at(
-    who: str, where: str, number: int, text: str = PLAN, script: Script = SOUND
-) -> Moment:
+def at(who, where, number, text=PLAN, script=SOUND):
     """When the drive, the store or the watcher comes to it for the n-th time."""
 
-    def moment(bench: Bench, strike: Strike) -> None:
+    def moment(bench, strike):
         seen = 0
 
-        def passed(name: str) -> None:
+        def passed(name):
             nonlocal seen
             seen += name == where
             if name == where and seen == number:

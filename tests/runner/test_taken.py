@@ -4,15 +4,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from refused import refused
-from started import Started, started
+from started import started
 
 from ioplan import Cause, TargetFault
 from ioplan.backends import TargetRequest
@@ -41,14 +39,12 @@ if sys.argv[3] == "mapped":
 print("ready", flush=True)
 time.sleep(float(sys.argv[4]))
 """
-Take = Callable[[Path, Path, ExitStack], object]
-"""Begins to use a target, with an empty folder for what it needs."""
 BACKENDS = pytest.mark.parametrize(
     "backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)]
 )
 
 
-def opened(target: Path, *how: str, lasts_s: float = 60) -> subprocess.Popen[str]:
+def opened(target, *how, lasts_s=60):
     """Another program that has it open; `how` are two flags."""
     words = (sys.executable, "-c", HOLD, str(target), *how, str(lasts_s))
     made = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -56,21 +52,21 @@ def opened(target: Path, *how: str, lasts_s: float = 60) -> subprocess.Popen[str
     return made
 
 
-def loop_over(target: Path, folder: Path, stack: ExitStack) -> Path:
+def loop_over(target, folder, stack):
     return stack.enter_context(loop_device(target))
 
 
-def file_system_over(target: Path, folder: Path, stack: ExitStack) -> None:
+def file_system_over(target, folder, stack):
     device = loop_over(target, folder, stack)
 
-    def take() -> None:
+    def take():
         tell("mkfs.ext4", "-q", "-F", device)
         stack.enter_context(mounted(device, folder / "mnt"))
 
     until_taken(take)
 
 
-def until_taken(take: Callable[[], None], patience_s: float = 30) -> None:
+def until_taken(take, patience_s=30):
     """What the run writes may fall on what was made, before it is used."""
     deadline_s = time.monotonic() + patience_s
     while True:
@@ -81,10 +77,10 @@ def until_taken(take: Callable[[], None], patience_s: float = 30) -> None:
                 raise
 
 
-def swap_over(target: Path, folder: Path, stack: ExitStack) -> None:
+def swap_over(target, folder, stack):
     device = loop_over(target, folder, stack)
 
-    def take() -> None:
+    def take():
         tell("mkswap", device)
         tell("swapon", device)
 
@@ -92,25 +88,25 @@ def swap_over(target: Path, folder: Path, stack: ExitStack) -> None:
     stack.callback(tell, "swapoff", device)
 
 
-def swap_file(target: Path, folder: Path, stack: ExitStack) -> None:
+def swap_file(target, folder, stack):
     target.chmod(0o600)
     tell("mkswap", target)
     tell("swapon", target)
     stack.callback(tell, "swapoff", target)
 
 
-def partitions(target: Path, folder: Path, stack: ExitStack) -> None:
+def partitions(target, folder, stack):
     tell("addpart", target, "1", "2048", "4096")
     stack.callback(remove_partition, target, 1)
 
 
-def loop_beside(target: Path, folder: Path, stack: ExitStack) -> None:
+def loop_beside(target, folder, stack):
     """On the file that the target has its data in."""
     loop_over(folder.parent / "disk.img", folder, stack)
 
 
-def opener(*how: str) -> Take:
-    def take(target: Path, folder: Path, stack: ExitStack) -> None:
+def opener(*how):
+    def take(target, folder, stack):
         made = opened(target, *how)
         stack.callback(made.communicate)
         stack.callback(made.kill)
@@ -138,32 +134,32 @@ ON_DEVICES = {
 
 
 @pytest.fixture
-def scratch(tmp_path) -> Path:
+def scratch(tmp_path):
     path = tmp_path / "scratch"
     make_scratch(path, 8 * MIB, lambda _: None)
     return path
 
 
 @pytest.fixture
-def device(tmp_path) -> Iterator[Path]:
+def device(tmp_path):
     image = sparse(tmp_path / "disk.img", 16 * MIB)
     with loop_device(image) as node:
         yield node
 
 
 @pytest.fixture
-def plan(tmp_path, store_path) -> Path:
+def plan(tmp_path, store_path):
     return plan_file(tmp_path, RUNS)
 
 
-def allowed(device: Path, folder: Path) -> tuple[str | Path, ...]:
+def allowed(device, folder):
     """The words that let it be written."""
     image = folder / "disk.img"
     lab = lab_of_file(folder, image)
     return ("--target", device, "--lab", lab, "--overwrite", image)
 
 
-def check_ended(run: Started, text: str) -> None:
+def check_ended(run, text):
     """It says what it is, keeps what was finished, and begins nothing more."""
     assert run.end() == 3, run.lines[-1]
     records = [line["record"] for line in run.lines if line["type"] == "record"]

@@ -6,27 +6,27 @@ from plans import checked
 from sessions import session
 
 from ioplan.job import Result
-from ioplan.language import Expectation, parse_metric
+from ioplan.language import parse_metric
 from ioplan.results.measure import Figure, Measurement, Sample
 from ioplan.results.report import Judgement, verdict_lines
 from ioplan.results.store import Store
 from ioplan.runner import BaselineSession, judge
 
 
-def expectation(text: str) -> Expectation:
+def expectation(text):
     plan = checked(f'test "T" {{ run random 4KiB 70/30 for 1h\n expect {text} }}')
     (found,) = plan.tests[0].expectations
     return found
 
 
-def measured(ios: int, latency_ns: int = 1000, run_ns: int = SECOND_NS) -> Measurement:
+def measured(ios, latency_ns=1000, run_ns=SECOND_NS):
     made = Measurement()
     part = stream(read=counts([latency_ns] * ios))
     made.add(Result(run_ns=run_ns, streams=(part,)))
     return made
 
 
-def sample(ios: int, latency_ns: int = 1000) -> Sample:
+def sample(ios, latency_ns=1000):
     made = measured(ios, latency_ns)
     return Sample(record(1, made=made), made.detail)
 
@@ -78,7 +78,7 @@ def test_what_did_not_happen_is_undecided():
     assert (verdict.outcome, verdict.why) == ("undecided", "no I/O completed")
 
 
-def after_cut(lost: int) -> Sample:
+def after_cut(lost):
     """A run that has judged blocks after a power cut."""
     promised = {"promised_by_flush": 1}
     facts = {"verify": {"kept": 1, "lost_flushed": lost, **promised}}
@@ -150,7 +150,7 @@ def test_without_a_baseline():
 
 
 @pytest.fixture
-def baseline(tmp_path) -> BaselineSession:
+def baseline(tmp_path):
     """Rounds 1 to 4 of run "a" have 10, 20, 30, 40 IOPS; "b" has 3 repeats; "c" none."""
     with Store.open(tmp_path / "r.db") as store:
         store.begin(session())

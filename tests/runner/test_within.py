@@ -1,12 +1,9 @@
 """Sessions with --within, on simulated drives: in virtual time, by their records."""
 
-from pathlib import Path
-
 import pytest
 from command import ioplan, plan_file
 from paths import ROOT
 
-from ioplan.records import RunRecord, Session
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -36,23 +33,23 @@ CONSISTENCY = 'test "Time" { idle 5min  run random 4KiB 0/100, qd 32 for 2h }\n'
 class Place:
     """A plan, a drive and a store."""
 
-    def __init__(self, folder: Path, text: str, drive: Path | None = None) -> None:
+    def __init__(self, folder, text, drive=None):
         self.plan = plan_file(folder, f'plan "P"\non unsteady continue\n{FULL}{text}')
         self.store = folder / "results.db"
         self.drive = ["--sim", drive] if drive else ["--backend", "sim"]
 
-    def run(self, *more: str | Path, size: str = "8GiB") -> int:
+    def run(self, *more, size="8GiB"):
         common = ("--create", size, "--store", self.store, "--quiet")
         return ioplan("run", self.plan, *self.drive, *common, *more).code
 
-    def found(self) -> tuple[Session, list[RunRecord], list[str]]:
+    def found(self):
         with Store.open(self.store) as store:
             session = store.session("last")
             events = [e.text for e in store.events(session.id) if e.kind == "within"]
             return session, list(store.records(session.id)), events
 
 
-def hours(records: list[RunRecord]) -> float:
+def hours(records):
     """Of all that was done: virtual time passes in runs only, and in rests."""
     return sum(one.run_s + one.asked.job.warmup_ns / 1e9 for one in records) / 3600
 

@@ -1,8 +1,7 @@
 """Decisions are right as often as they say; searches and knees with them find the truth."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from math import inf, tanh
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,9 +29,7 @@ def test_the_interval_holds_the_truth(name):
         assert sought.cost_s < sought.sweep_s / 2
 
 
-def decided(
-    claims: Sequence[Claim], rows: Iterable[Sequence[Point]], run_s: float = 30
-) -> Any:
+def decided(claims, rows, run_s=30):
     decider = Decider(claims, run_s, 4 * run_s)
     for points in rows:
         if decision := decider.add(1.0, points):
@@ -40,7 +37,7 @@ def decided(
     raise AssertionError("not decided")
 
 
-def shares(share: float, seed: int = 1, ios: int = 1000) -> Iterable[list[Point]]:
+def shares(share, seed=1, ios=1000):
     rng = np.random.default_rng(seed)
     while True:
         yield [Point(float(rng.binomial(ios, share)), float(ios))]
@@ -157,7 +154,7 @@ def test_what_needs_no_proof_is_only_refused_for_sure():
 DEPTHS = Bounds(1.0, 512.0, 0.0, 1.0)
 
 
-def run(throughput: Callable[[float], float], bounds: Bounds = DEPTHS) -> Any:
+def run(throughput, bounds=DEPTHS):
     search = KneeSearch(bounds)
     while probe := search.next_probe():
         search.answer(throughput(probe.value))
@@ -166,7 +163,7 @@ def run(throughput: Callable[[float], float], bounds: Bounds = DEPTHS) -> Any:
 
 @given(st.integers(1, 700), st.floats(0, 0.001), st.integers(2, 40))
 def test_the_smallest_depth_that_reaches_the_share(saturated, fall, at_most):
-    def throughput(depth: float) -> float:
+    def throughput(depth):
         return min(depth, saturated) * (1 - fall * depth)
 
     found = run(throughput).finding
@@ -226,7 +223,7 @@ def test_the_interval_holds_the_knee(name, noise):
     curve, truth = CURVES[name]
     rng = np.random.default_rng(1)
 
-    def throughput(depth: float) -> float:
+    def throughput(depth):
         return 1000 * curve(depth) * float(np.exp(rng.normal(0, noise)))
 
     knees = [run(throughput) for _ in range(SEEDS)]

@@ -1,7 +1,6 @@
 """The search finds what a truth has, within its bound, and the same way each time."""
 
 from bisect import bisect_right
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,9 +16,7 @@ from ioplan.results.measure import Sample
 from ioplan.runner import judge
 
 
-def run(
-    bounds: Bounds, holds: Callable[[float], bool], start: float | None = None
-) -> Any:
+def run(bounds, holds, start=None):
     """A search whose probes are never wrong."""
     search = Search(bounds, start)
     while probe := search.next_probe():
@@ -28,7 +25,7 @@ def run(
 
 
 @st.composite
-def bounds(draw: st.DrawFn) -> Bounds:
+def bounds(draw):
     direction = draw(st.sampled_from(("highest", "lowest")))
     at_most = draw(st.none() | st.integers(1, 30))
     if draw(st.booleans()):
@@ -97,7 +94,7 @@ def test_nothing_is_tried_beyond_twice_of_what_was_seen(asked, answers):
             search.answer(answer)
 
 
-def misled(asked: Bounds, short: float, long: float) -> tuple[Any, list[float]]:
+def misled(asked, short, long):
     """A search on a target that is good to another value in short runs than in long
     ones, and the values of these."""
     search, confirmed = Search(asked), list[float]()
@@ -248,7 +245,7 @@ def test_what_a_burst_credit_bears_is_not_what_is_found():
         assert found.value <= Credit.changes[0] < (found.upper or 0)
 
 
-def verdict(found: Found, operator: str, limit: float) -> str:
+def verdict(found, operator, limit):
     """What becomes of an expectation of what a seek found."""
     run = cast("Any", SimpleNamespace(found=found, total=None, run_s=1.0))
     expectation = Expectation(

@@ -29,7 +29,7 @@ USES = 'use "acme/mixes.ioplan"\ntest "T" { run oltp for 1s }\n'
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch) -> Path:
+def site(tmp_path, monkeypatch):
     """A folder of packages, as pip fills one."""
     folder = tmp_path / "site"
     folder.mkdir()
@@ -37,7 +37,7 @@ def site(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def package(site: Path, name: str, module: str, suite: str = "acme") -> Path:
+def package(site, name, module, suite="acme"):
     """The folder of plans of a new package, which must not be imported."""
     info = site / f"{name}-1.2.dist-info"
     info.mkdir()
@@ -53,7 +53,7 @@ def package(site: Path, name: str, module: str, suite: str = "acme") -> Path:
     return folder
 
 
-def depths(plan: Path) -> list[int]:
+def depths(plan):
     """The queue depth of each run."""
     steps = unfold(check_file(plan))
     return [one.workload.streams[0].qd for one in steps if isinstance(one, Run)]
@@ -137,12 +137,12 @@ def test_a_link_out_of_a_package_leads_nowhere(site, tmp_path):
 
 
 @pytest.fixture
-def source(tmp_path) -> Path:
+def source(tmp_path):
     """The example's source."""
     return Path(shutil.copytree(EXAMPLE, tmp_path / "source"))
 
 
-def edit(path: Path, old: str, new: str) -> None:
+def edit(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
@@ -244,7 +244,7 @@ WORKLOADS = 'use "acme/workloads.ioplan" as acme\ntest "T" { run acme.log for 10
 SIM = ("--backend", "sim", "--create", "64MiB")
 
 
-def installed(source: Path, folder: Path) -> Path:
+def installed(source, folder):
     """A folder with what the source's wheel has; a pure one is only unpacked."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
     subprocess.run(command, cwd=source, check=True, capture_output=True)

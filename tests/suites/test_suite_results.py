@@ -6,7 +6,6 @@ The figures are taken from the exported records, not by the report's code.
 import re
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from command import ioplan, last_records, succeed
@@ -14,8 +13,8 @@ from msgspec import Struct
 from paths import ROOT
 
 from ioplan.cli import plan_of
-from ioplan.records import Steady, current_records
-from ioplan.results.report import Headline, by_test
+from ioplan.records import current_records
+from ioplan.results.report import by_test
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -102,7 +101,7 @@ def test_the_ranking_is_of_what_the_source_calls_its_result(suite, tmp_path):
         assert told[0].value == pytest.approx(figure(metric, of_cell), rel=1e-6)
 
 
-def run(suite: str, drive: str, folder: Path, profile: str = "smoke") -> None:
+def run(suite, drive, folder, profile="smoke"):
     sim = ("--backend", "sim", "--sim", DRIVES / f"{drive}.toml")
     done = ioplan(
         *("run", suite, "--profile", profile, *sim, "-q"), "--store", folder / "s.db"
@@ -110,7 +109,7 @@ def run(suite: str, drive: str, folder: Path, profile: str = "smoke") -> None:
     assert done.code in (0, 1), done.err
 
 
-def headlines(folder: Path) -> dict[str, tuple[Headline, ...]]:
+def headlines(folder):
     """Those that the ranking is made of."""
     with Store.open(folder / "s.db") as store:
         session = store.session("last")
@@ -118,14 +117,14 @@ def headlines(folder: Path) -> dict[str, tuple[Headline, ...]]:
         return by_test(store, records, plan_of(session))
 
 
-def at_last(rows: list[dict[str, Any]], test: str, cell: dict[str, str]) -> Any:
+def at_last(rows, test, cell):
     """Of an axis that is asked for at its end, that end."""
     last = [name for name, text in cell.items() if text == "LAST"]
     own = [row["asked"]["cell"] for row in rows if row["asked"]["test"] == test]
     return {name: str(max(int(one[name]) for one in own)) for name in last}
 
 
-def figure(metric: str, rows: list[dict[str, Any]]) -> float:
+def figure(metric, rows):
     """Of the exported records of a cell: of several rounds the mean of rates."""
     if metric in ("iops", "bandwidth"):
         key = {"iops": "ios", "bandwidth": "bytes"}[metric]
@@ -151,7 +150,7 @@ class Report(Struct, frozen=True):
     text: str
     figures: dict[tuple[str, str, int], float]
 
-    def headline(self, test: str, qd: int) -> float:
+    def headline(self, test, qd):
         """A rate that the headlines have of a test, in IOPS or bytes per second."""
         headlines = self.text[self.text.rindex("Headlines") :]
         found = re.search(
@@ -164,14 +163,14 @@ class Report(Struct, frozen=True):
         units = {"k IOPS": 1e3, " IOPS": 1.0, " MB/s": 1e6, " GB/s": 1e9}
         return float(found[1].replace(",", "")) * units[found[2]]
 
-    def saturated_at(self, test: str) -> int:
+    def saturated_at(self, test):
         """The depth that the chart of a test marks."""
         pattern = rf"^{re.escape(test)} ─+$.*?95 % of the maximum at QD (\d+)"
         found = re.search(pattern, self.text, re.DOTALL | re.MULTILINE)
         assert found, test
         return int(found[1])
 
-    def by_qd(self, test: str, read: str = "") -> dict[int, float]:
+    def by_qd(self, test, read=""):
         """IOPS of a test."""
         return {
             qd: value
@@ -180,7 +179,7 @@ class Report(Struct, frozen=True):
         }
 
 
-def report(folder: Path, suite: str, drive: str, size: str, *more: str) -> Report:
+def report(folder, suite, drive, size, *more):
     """Of a run of some tests of a suite."""
     sim = ("--backend", "sim", "--sim", ROOT / f"examples/sim/{drive}.toml")
     store = ("--store", folder / "results.db")
@@ -286,7 +285,7 @@ def test_a_short_suite_says_no_more_than_it_wrote(suite, drive, outcome, tmp_pat
     assert {outcome_of(one) for one in judged} == {outcome}, judged
 
 
-def outcome_of(steady: Steady) -> str:
+def outcome_of(steady):
     if steady.reached:
         return "steady"
     if steady.settled:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import paths
 import pytest
@@ -56,7 +55,7 @@ PROBES = 6 + 4 + 4 + 8
 """Of a depth from 1 to 32: doublings, bisections, proofs, confirmations."""
 
 
-def runs_of(suite: str, row: str) -> list[tuple[Run, int]]:
+def runs_of(suite, row):
     """The runs of a row in the full profile, each with how often it is done."""
     steps = with_repetitions(unfold(plan_of(PLANS[suite])))
     return [
@@ -90,7 +89,7 @@ def test_runs_and_durations(suite, row, runs, seconds):
     assert spent_ns == seconds * 10**9
 
 
-def written(suite: str) -> dict[str, list[tuple[str, int, float | None]]]:
+def written(suite):
     """By state: what is written first and how many times over, in full."""
     found: dict[str, list[tuple[str, int, float | None]]] = {}
     for step, _ in with_repetitions(unfold(plan_of(PLANS[suite]))):
@@ -171,7 +170,7 @@ def test_percentiles_are_of_the_mix_that_oltp_is_measured_with():
 # profiles
 
 
-def least_s(name: str, profile: str) -> float:
+def least_s(name, profile):
     """What the first test takes if the first window of rounds is steady."""
     plan = plan_of(PLANS[name], profile)
     test, estimator = plan.tests[0], Estimator(TB)
@@ -224,9 +223,7 @@ def test_short_keeps_the_matrix(name):
     assert _texts(short, pauses) == _texts(full, pauses)
 
 
-def _texts(
-    tests: list[list[dict[str, Any]]], but: set[str]
-) -> list[list[dict[str, str]]]:
+def _texts(tests, but):
     return [
         [
             {name: v.text for name, v in cell.items() if name not in but}

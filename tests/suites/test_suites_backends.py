@@ -1,6 +1,5 @@
 """Which suites each backend does as they are, by its gaps: nothing need be installed."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import paths
@@ -18,9 +17,9 @@ from ioplan.language import Test
 from ioplan.language.clause_table import slot
 from ioplan.planner import suite_file
 from ioplan.records import RunDetail, Telemetry
-from ioplan.results.report import ChartSpec, Reader, chart, pictures, points, spec
+from ioplan.results.report import Reader, chart, pictures, points, spec
 from ioplan.results.store import Store
-from ioplan.runner.prepare.fit_report import Fit, fits_of
+from ioplan.runner.prepare.fit_report import fits_of
 
 DOCUMENT = paths.ROOT / "docs" / "suites.md"
 ABSENT = "/nowhere"
@@ -48,11 +47,9 @@ COLUMNS = (
     Column("`sim`", "sim", {}, "sim"),
 )
 
-Fits = dict[tuple[str, str], list[Fit]]
-
 
 @pytest.fixture(scope="module")
-def fits() -> Fits:
+def fits():
     """By suite and heading, those of its tests."""
     plans = {name: plan_of(suite) for name, suite in PLANS.items()}
     return {
@@ -67,7 +64,7 @@ def fits() -> Fits:
     }
 
 
-def runs_as_it_is(fit: Fit) -> bool:
+def runs_as_it_is(fit):
     return fit.grade in ("exact", "near")
 
 
@@ -77,7 +74,7 @@ def test_the_tables_of_backends_are_current(fits, renew):
     check_part(DOCUMENT, "inexact clauses", clauses_table(fits), renew)
 
 
-def suites_table(fits: Fits) -> str:
+def suites_table(fits):
     """How many tests of each suite run as they are."""
     names = [column.heading for column in COLUMNS]
     rows = [["suite", "tests", *names], ["---"] * (len(COLUMNS) + 2)]
@@ -92,14 +89,14 @@ def suites_table(fits: Fits) -> str:
     return _markdown(rows)
 
 
-def _count(fits: list[Fit]) -> str:
+def _count(fits):
     runs = sum(map(runs_as_it_is, fits))
     near = sum(fit.grade == "near" for fit in fits)
     shown = "all" if runs == len(fits) else str(runs)
     return shown + f", {near} with a warning" * bool(near)
 
 
-def clauses_table(fits: Fits) -> str:
+def clauses_table(fits):
     """Each clause that is not exact, why, what is done instead, and in which tests."""
     rows = [["backend", "clause", "reason", "instead", "tests"], ["---"] * 5]
     for column in COLUMNS:
@@ -113,7 +110,7 @@ def clauses_table(fits: Fits) -> str:
     return _markdown(rows)
 
 
-def _by_reason(fits: Fits, heading: str) -> dict[Gap, list[str]]:
+def _by_reason(fits, heading):
     """A gap of each reason, and the tests that have it."""
     first: dict[tuple[str, str], Gap] = {}
     titles: dict[Gap, dict[str, None]] = {}
@@ -123,13 +120,13 @@ def _by_reason(fits: Fits, heading: str) -> dict[Gap, list[str]]:
     return {gap: list(those) for gap, those in titles.items()}
 
 
-def _gaps(fits: Fits, heading: str) -> Iterator[tuple[Fit, Gap]]:
+def _gaps(fits, heading):
     for (_, column), those in fits.items():
         if column == heading:
             yield from ((fit, gap) for fit in those for gap in fit.gaps)
 
 
-def _markdown(rows: list[list[str]]) -> str:
+def _markdown(rows):
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -164,11 +161,11 @@ def test_other_plans_are_refused_whole(tmp_path, store_path):
 # charts that the methods ask for and that nothing else draws
 
 
-def suite_test(suite: str, title: str) -> Test:
+def suite_test(suite, title):
     return next(one for one in plan_of(PLANS[suite]).tests if one.title == title)
 
 
-def drawn(store: Store, id: str, test: Test) -> list[ChartSpec]:
+def drawn(store, id, test):
     return list(pictures(test, points({"A": list(store.records(id))}), Reader(store)))
 
 
@@ -186,7 +183,7 @@ def test_saturation_shows_latency_over_bytes_written(store_path):
 
 
 @pytest.fixture
-def metered(tmp_path) -> Iterator[Store]:
+def metered(tmp_path):
     """Two runs at 40 W."""
     with Store.open(tmp_path / "metered.db") as store:
         store.begin(session())

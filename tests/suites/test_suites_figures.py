@@ -1,6 +1,5 @@
 """The suites' figures: params that tests use, room for steady state, recorded loads."""
 
-from collections.abc import Iterator
 from math import sqrt
 
 import numpy as np
@@ -8,9 +7,8 @@ import pytest
 from command import ioplan, plan_file, succeed
 from suite_rows import PLANS, TB, plan_of
 
-from ioplan.language import CheckedPlan, WriteStep, check_file
+from ioplan.language import WriteStep, check_file
 from ioplan.planner import Prepare, Run, unfold
-from ioplan.workload import Stream
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -81,7 +79,7 @@ SLOW, FAST = 180e6, 3.2e9
 """Bytes per second: what a slow drive sustains, what a fast one fills with at most."""
 
 
-def rooms(plan: CheckedPlan) -> Iterator[tuple[str, float]]:
+def rooms(plan):
     """How many windows of each rule fit, on 1 TB, with what asks for it."""
     for test in plan.tests:
         if test.rounds:
@@ -114,7 +112,7 @@ def test_a_window_fits_behind_what_it_waits_for(suite, profile):
 # recorded loads: their figures follow from those of their sources
 
 
-def streams(suite: str, test: str, profile: str = "full") -> dict[str, Stream]:
+def streams(suite, test, profile="full"):
     """Of the last run of a test that begins so."""
     steps = unfold(plan_of(PLANS[suite], profile))
     runs = [s for s in steps if isinstance(s, Run) and s.test.title.startswith(test)]

@@ -3,12 +3,10 @@
 import shutil
 import socket
 import tomllib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file, refuse, succeed
@@ -81,7 +79,7 @@ def test_a_lock_that_is_none_is_refused(text, tmp_path):
 
 
 @pytest.fixture
-def repository(tmp_path) -> Repository:
+def repository(tmp_path):
     (tmp_path / "theirs").mkdir()
     found = Repository(tmp_path / "theirs")
     found.commit(PLANS, "v1")
@@ -89,22 +87,22 @@ def repository(tmp_path) -> Repository:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch) -> Path:
+def project(tmp_path, monkeypatch):
     folder = tmp_path / "mine"
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
 
 
-def locked(project: Path) -> dict[str, Any]:
+def locked(project):
     return tomllib.loads((project / "ioplan.lock").read_text())
 
 
-def wanted(project: Path) -> dict[str, Any]:
+def wanted(project):
     return dict(tomllib.loads((project / "ioplan.toml").read_text())["suites"])
 
 
-def add(repository: Repository, ref: str = "v1", name: str = "acme") -> None:
+def add(repository, ref="v1", name="acme"):
     succeed("add", f"git+file://{repository.bare}@{ref}//plans", "as", name)
 
 
@@ -158,13 +156,13 @@ def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
     names = ("one", "two", "three")
     at_once = Barrier(len(names))
 
-    def slow(path: Path, content: bytes) -> None:
+    def slow(path, content):
         if path == project / "ioplan.toml":  # all have read by now, if none waits
             with suppress(BrokenBarrierError):
                 at_once.wait(0.2)
         path.write_bytes(content)
 
-    def added(name: str) -> None:
+    def added(name):
         assert run(["add", source, "as", name]) == 0
 
     source = f"git+file://{repository.bare}@v1//plans"
@@ -174,7 +172,7 @@ def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
             list(pool.map(added, names))
     assert {*names} == locked(project).keys() == wanted(project).keys()
 
-    def killed(path: Path, content: bytes) -> None:
+    def killed(path, content):
         if path == project / "ioplan.lock":
             raise KeyboardInterrupt
         path.write_bytes(content)
@@ -252,7 +250,7 @@ def test_over_ssh(repository, project, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def trap(tmp_path, monkeypatch) -> Iterator[Path]:
+def trap(tmp_path, monkeypatch):
     """A program that git must not start; by all settings that could make it."""
     sprung, program = tmp_path / "sprung", tmp_path / "trap"
     program.write_text(f"#!/bin/sh\ntouch {sprung}\nexec true\n")

@@ -1,13 +1,11 @@
 """Several block devices in one run, counted by the kernel; the guard sees each."""
 
 import json
-from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from arrivals import arrivals
-from command import Done, ioplan, last_records, plan_file
+from command import ioplan, last_records, plan_file
 
 from ioplan.runner import Tree, device_counts, disk_of
 from targets import ELSEWHERE, loop_device, needs_root, sparse, tell
@@ -25,7 +23,7 @@ test "T" {{
 
 
 @pytest.fixture
-def devices(tmp_path, store_path) -> Iterator[dict[str, Path]]:
+def devices(tmp_path, store_path):
     """Three loop devices by the names of the lab beside them."""
     with ExitStack() as stack:
         found, lines = {}, []
@@ -42,14 +40,14 @@ def devices(tmp_path, store_path) -> Iterator[dict[str, Path]]:
         yield found
 
 
-def run(folder: Path, plan: str, *names: str, target: str = "all") -> Done:
+def run(folder, plan, *names, target="all"):
     words = [f"--overwrite={folder / name}.img" for name in names]
     lab = folder / "lab.toml"
     path = plan_file(folder, plan)
     return ioplan("run", path, "--lab", lab, "--target", target, *words)
 
 
-def counted(devices: dict[str, Path]) -> dict[str, Mapping[str, int]]:
+def counted(devices):
     found = {n: device_counts(disk_of(Tree(), str(d))) for n, d in devices.items()}
     return {n: one.ios for n, one in found.items() if one}
 

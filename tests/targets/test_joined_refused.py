@@ -3,19 +3,19 @@
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
 SHARED = 'test "T" { run random 4KiB 0/100, qd 4 over all for 100ms }'
 
 
-def run(folder: Path, text: str, *more: str, words: tuple[str, ...]) -> Done:
+def run(folder, text, *more, words):
     targets = [word for name in words for word in ("--target", name)]
     return ioplan("run", plan_file(folder, text), *targets, *more)
 
 
 @pytest.fixture
-def files(tmp_path, store_path, monkeypatch) -> dict[str, bytes]:
+def files(tmp_path, store_path, monkeypatch):
     """Two files of the user's in the working folder."""
     monkeypatch.chdir(tmp_path)
     content = {"a.bin": b"a" * (1 << 20), "b.bin": b"b" * (1 << 20)}
@@ -24,7 +24,7 @@ def files(tmp_path, store_path, monkeypatch) -> dict[str, bytes]:
     return content
 
 
-def check_untouched(files: dict[str, bytes], store: Path) -> None:
+def check_untouched(files, store):
     for name, content in files.items():
         assert Path(name).read_bytes() == content
     assert ioplan("ls", "--store", store).out.count("\n") <= 1

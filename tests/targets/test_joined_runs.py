@@ -1,14 +1,11 @@
 """Several targets in one run: what they share, and what each of them had."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from arrivals import arrivals
-from command import Done, ioplan, last_records, plan_file, succeed
+from command import ioplan, last_records, plan_file, succeed
 
-from ioplan.records import RunRecord
 from ioplan.results.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
@@ -17,7 +14,7 @@ SIZE = ("--create", "4MiB")
 NAMES = ("a.bin", "b.bin", "c.bin")
 
 
-def run(folder: Path, text: str, *more: str, names: Sequence[str] = NAMES) -> Done:
+def run(folder, text, *more, names=NAMES):
     """On scratch files, which are made unless they are there."""
     targets = [word for name in names for word in ("--target", str(folder / name))]
     plan = plan_file(folder, text)
@@ -25,11 +22,11 @@ def run(folder: Path, text: str, *more: str, names: Sequence[str] = NAMES) -> Do
     return ioplan("run", plan, *targets, *made, *more)
 
 
-def run_records(store: Path) -> list[RunRecord]:
+def run_records(store):
     return [one for one in last_records(store) if one.asked.kind == "run"]
 
 
-def check_sums(record: RunRecord) -> None:
+def check_sums(record):
     """What the targets had is what the run had, stream by stream."""
     targets = record.targets.values()
     for stream in record.streams:

@@ -1,7 +1,6 @@
 """What a backend tells against what the kernel counted: on loop and zram devices."""
 
 import os
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ import pytest
 from warned import not_of_the_host
 from wrapped import Wrapped, WrappedDrive
 
-from ioplan.backends import Drive, TargetFacts, find
-from ioplan.job import Event, Job, Result, StreamCounts
+from ioplan.backends import find
+from ioplan.job import Result
 from ioplan.runner import (
     Disk,
     InstrumentedRun,
@@ -49,7 +48,7 @@ JOBS: dict[str, dict[str, Any]] = {
 
 
 @contextmanager
-def loop(folder: Path) -> Iterator[Path]:
+def loop(folder):
     """Over memory: what was written would else be waited for at its end."""
     with (
         tmpfs(folder / "memory", "80M") as memory,
@@ -64,24 +63,24 @@ DEVICES = {"loop": loop, "zram": lambda _: zram(BYTES)}
 class LyingRun(Wrapped):
     """It does one thing, and tells another."""
 
-    def __init__(self, inner: Any, told: Any) -> None:
+    def __init__(self, inner, told):
         super().__init__(inner)
         self.told = told
 
-    def events(self, event: Event) -> Iterator[Event]:
+    def events(self, event):
         if isinstance(event, Result):
             streams = tuple(map(self.told, event.streams))
             event = event.model_copy(update={"streams": streams})
         yield event
 
 
-def lying(inner: Drive, asked: Job, told: Any) -> WrappedDrive:
+def lying(inner, asked, told):
     """A drive whose runs do what was asked of it, whatever the job."""
     return WrappedDrive(inner, lambda one, _: LyingRun(one.start(asked), told))
 
 
 @contextmanager
-def opened(backend: str, device: Path, folder: Path) -> Iterator[Drive]:
+def opened(backend, device, folder):
     backing = Path("/sys/block", device.name, "loop/backing_file")
     named = {"path": device}
     if backing.exists():
@@ -97,11 +96,11 @@ def opened(backend: str, device: Path, folder: Path) -> Iterator[Drive]:
         drive.close()
 
 
-def asked_of(facts: TargetFacts, fields: dict[str, Any], **more: Any) -> Job:
+def asked_of(facts, fields, **more):
     return job(facts, stream(facts, **fields), read_only=False, **more)
 
 
-def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
+def warnings_of(drive, asked):
     with (
         InstrumentedRun(Instruments(drive.facts), asked) as run,
         drive.start(asked) as execution,
@@ -127,10 +126,10 @@ def test_true_backends_are_not_doubted(backend, kind, tmp_path):
         assert warnings_of(drive, warm) == ()
 
 
-def times(factor: float) -> Callable[[StreamCounts], StreamCounts]:
+def times(factor):
     """All directions with so many times what they did."""
 
-    def told(stream: StreamCounts) -> StreamCounts:
+    def told(stream):
         parts = {
             way: one.model_copy(
                 update={"ios": int(one.ios * factor), "bytes": int(one.bytes * factor)}
@@ -142,13 +141,13 @@ def times(factor: float) -> Callable[[StreamCounts], StreamCounts]:
     return told
 
 
-def as_trims(told: StreamCounts) -> StreamCounts:
+def as_trims(told):
     """Writes that are told as discards."""
     (counts,) = told.directions.values()
     return told.model_copy(update={"directions": {"trim": counts}})
 
 
-def flushed(told: StreamCounts) -> StreamCounts:
+def flushed(told):
     return told.model_copy(update={"sync_ios": 500})
 
 

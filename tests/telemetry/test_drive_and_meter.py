@@ -2,8 +2,6 @@
 
 import json
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 from instruments import Machine, facts_of
@@ -17,7 +15,7 @@ about = pytest.approx
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch) -> Machine:
+def machine(tmp_path, monkeypatch):
     return Machine(tmp_path, monkeypatch)
 
 
@@ -77,7 +75,7 @@ CONTROLLER = """{"mn":"made up","tnvmcap":"1000","psds":[{"max_power":2500},{"ma
 {"max_power":900},{"max_power":40000,"max_power_scale":1},{"max_power":50}]}"""
 
 
-def nvme_cli(machine: Machine, monkeypatch: pytest.MonkeyPatch, ocp: str) -> Path:
+def nvme_cli(machine, monkeypatch, ocp):
     """An `nvme` that prints what was recorded, and keeps what it was asked."""
     said = {
         **{"smart-log": SMART_LOG, "get-feature": STATE, "id-ctrl": CONTROLLER},
@@ -97,7 +95,7 @@ def nvme_cli(machine: Machine, monkeypatch: pytest.MonkeyPatch, ocp: str) -> Pat
 
 
 @pytest.fixture
-def drive(machine, monkeypatch) -> Machine:
+def drive(machine, monkeypatch):
     """Whose target is an NVMe drive; what `ocp` prints is in the file `ocp-log`."""
     nvme_cli(machine, monkeypatch, f"cat {machine.root}/ocp-log")
     (machine.root / "ocp-log").write_text(json.dumps({MEDIA: {"hi": 0, "lo": 142}}))
@@ -202,7 +200,7 @@ def test_an_nvme_that_hangs_or_is_not_there(machine, monkeypatch):
 # the lab's meter
 
 
-def metered(machine: Machine, *command: str) -> Any:
+def metered(machine, *command):
     """A run whose meter has answered, or failed."""
     with machine.run(*command) as run:
         sampler = run.run.sampler

@@ -17,7 +17,7 @@ about = pytest.approx
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch) -> Machine:
+def machine(tmp_path, monkeypatch):
     return Machine(tmp_path, monkeypatch)
 
 
@@ -87,7 +87,7 @@ def test_a_child_that_ends_between_two_rows_is_counted(machine, monkeypatch):
     own, text = os.getpid(), Tree.text
     machine.put(**{f"proc/{own}/task/{own}/children": "41 "})
 
-    def reaping(tree: Tree, path: str) -> str:
+    def reaping(tree, path):
         if path == "proc/41/stat":
             process(machine.root, own, 10, 0, 300, 0)
             return ""
@@ -313,7 +313,7 @@ def test_a_drive_that_hangs_holds_no_run(machine, monkeypatch):
         sensors = run.run.sampler.sensors
         sample = sensors.sample
 
-        def hanging(t_s: float, *more: Any) -> Any:
+        def hanging(t_s, *more):
             if t_s > 1:
                 hung.set()
                 free.wait()
@@ -333,7 +333,7 @@ def test_a_drive_that_hangs_holds_no_run(machine, monkeypatch):
 # facts of the host
 
 
-def host(machine: Machine, **files: str) -> dict[str, Any]:
+def host(machine, **files):
     """With an NVMe drive on node 1, whose link is as fast and as wide as it can be."""
     nvme(machine.root)
     link = {"current_link_width": "4", "current_link_speed": "16.0 GT/s PCIe"}

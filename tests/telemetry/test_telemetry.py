@@ -7,11 +7,10 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from command import ioplan, plan_file
@@ -29,12 +28,12 @@ from ioplan.runner import TICKS_PER_S, LabError, read_lab
 # metrics
 
 
-def of(**more: Any) -> Sample:
+def of(**more):
     found = Telemetry.model_validate({"covered_s": 3.0, "intervals": 3, **more})
     return Sample(record(1, telemetry=found), RunDetail())
 
 
-def value(name: str, *found: Sample) -> Figure:
+def value(name, *found):
     return figure(parse_metric(name), found)
 
 
@@ -147,7 +146,7 @@ test "Reads" {
 """
 
 
-def arguments(folder: Path, meter: str) -> tuple[str | Path, ...]:
+def arguments(folder, meter):
     """A run whose lab has this meter."""
     lab = folder / "lab.toml"
     lab.write_text(f"power = {{ command = {meter} }}\n")
@@ -165,7 +164,7 @@ while sum(os.times()[:2]) < 20:
 
 
 @contextmanager
-def busy_program() -> Iterator[None]:
+def busy_program():
     """In user mode and in the kernel, for 20 s of CPU time at most; no child of ours."""
     shell = ["sh", "-c", 'nice -n19 "$@" >/dev/null 2>&1 & echo $!', "sh"]
     command = [*shell, sys.executable, "-c", BUSY]
@@ -184,7 +183,7 @@ class Measured(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory) -> Measured:
+def measured(tmp_path_factory):
     """A run of the engine, with the lab's meter, while another program is busy."""
     folder = tmp_path_factory.mktemp("measured")
     path = folder / "results.db"

@@ -3,13 +3,9 @@
 import os
 import struct
 import tracemalloc
-from collections.abc import Iterator
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from command import ioplan, plan_file
 from hypothesis import given
@@ -37,12 +33,12 @@ ROWS: Rows = [
 ]
 
 
-def made(path: Path, rows: Rows) -> Path:
+def made(path, rows):
     write(path, [np.array(rows, DTYPE)])
     return path
 
 
-def moved(draw: Any) -> Rows:
+def moved(draw):
     gaps = draw(some.lists(some.integers(0, 1 << 40), min_size=1, max_size=30))
     times = np.cumsum([0, *gaps[1:]]).tolist()
     offset, size = some.integers(0, 1 << 62), some.integers(1, (1 << 32) - 1)
@@ -132,7 +128,7 @@ def test_without_an_io_it_is_refused(tmp_path):
 
 
 def test_what_is_broken_off_while_written_is_no_trace(tmp_path):
-    def chunks() -> Iterator[npt.NDArray[Any]]:
+    def chunks():
         yield np.array(ROWS, DTYPE)
         raise KeyboardInterrupt
 

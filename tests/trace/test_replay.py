@@ -1,24 +1,22 @@
 """What plans say of traces, and what becomes of a trace that is not as it was."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from bundles import forged, members_in
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from msgspec.structs import replace
 
-from ioplan.language import FULL, CheckedPlan, Source, check_file, check_recorded
+from ioplan.language import FULL, Source, check_file, check_recorded
 from ioplan.planner import Run, unfold
-from ioplan.trace import DTYPE, Ios, Prepared, TraceError, file_of, known_survey, write
+from ioplan.trace import DTYPE, Prepared, TraceError, file_of, known_survey, write
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
 
 
-def recorded(folder: Path, **columns: Any) -> Ios:
+def recorded(folder, **columns):
     made = np.zeros(1000, DTYPE)
     made["time_ns"], made["size"] = np.arange(1000) * 1_000_000, 4096
     for name, values in columns.items():
@@ -27,7 +25,7 @@ def recorded(folder: Path, **columns: Any) -> Ios:
     return made
 
 
-def run(folder: Path, backend: str, *more: object) -> Done:
+def run(folder, backend, *more):
     target: tuple[object, ...] = ("--create", "4MiB")
     if backend != "sim":
         target = ("--target", folder / "scratch", *target)
@@ -156,12 +154,12 @@ def test_a_record_is_checked_without_the_trace(tmp_path, store_path):
 
 
 @pytest.fixture
-def bundle(tmp_path, store_path) -> Path:
+def bundle(tmp_path, store_path):
     """Of a replay on sim, whose trace is deleted afterwards."""
     return bundled(tmp_path)
 
 
-def bundled(folder: Path, *more: str, gone: bool = False) -> Path:
+def bundled(folder, *more, gone=False):
     recorded(folder, kind=np.arange(1000) % 2)
     assert run(folder, "sim").code == 0
     if gone:
@@ -304,10 +302,10 @@ def test_what_is_selected_is_another_run(tmp_path):
     assert run_ids_of(again) == run_ids_of(plan)
 
 
-def run_ids(folder: Path, step: str) -> tuple[str, ...]:
+def run_ids(folder, step):
     text = f'trace web = "web.iotrace"\ntest "A" {{ run {step} }}'
     return run_ids_of(check_file(plan_file(folder, text)))
 
 
-def run_ids_of(plan: CheckedPlan) -> tuple[str, ...]:
+def run_ids_of(plan):
     return tuple(step.run_id for step in unfold(plan) if isinstance(step, Run))

@@ -2,22 +2,20 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from command import ioplan, plan_file
 from recorded import MS_NS, recorded
 
-from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, write
 from ioplan_sim import DriveSpec
 
 NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", DISCARD: "trim"}
 MIB = 1 << 20
 
 
-def records(folder: Path, *steps: str) -> list[dict[str, Any]]:
+def records(folder, *steps):
     text = f'trace web = "web.iotrace"\ntest "A" {{ {" ".join(steps)} }}'
     words = ("--backend", "sim", "--create", "64MiB", "--json")
     done = ioplan("run", plan_file(folder, text), *words)
@@ -25,12 +23,12 @@ def records(folder: Path, *steps: str) -> list[dict[str, Any]]:
     return done.records
 
 
-def done_of(record: dict[str, Any]) -> dict[str, tuple[int, int]]:
+def done_of(record):
     found = record["directions"].items()
     return {name: (one["ios"], one["bytes"]) for name, one in found if one["ios"]}
 
 
-def asked_of(trace: Ios) -> dict[str, tuple[int, int]]:
+def asked_of(trace):
     rows = {name: trace[trace["kind"] == kind] for kind, name in NAMES.items()}
     return {
         name: (len(some), int(some["size"].sum()))
@@ -39,7 +37,7 @@ def asked_of(trace: Ios) -> dict[str, tuple[int, int]]:
     }
 
 
-def even(ios: int, gap_ns: int, **columns: Any) -> Ios:
+def even(ios, gap_ns, **columns):
     made = np.zeros(ios, DTYPE)
     made["time_ns"], made["size"] = np.arange(ios) * gap_ns, 4096
     for name, values in columns.items():
@@ -80,7 +78,7 @@ def test_what_is_meant_is_done(tmp_path, clause, meant):
     assert done_of(record) == asked_of(meant(trace))
 
 
-def between(ios: Ios, from_ns: int, to_ns: int) -> Any:
+def between(ios, from_ns, to_ns):
     return (ios["time_ns"] >= from_ns) & (ios["time_ns"] < to_ns)
 
 
@@ -244,7 +242,7 @@ def test_a_speed_is_sought(tmp_path):
 KINDS = {"read": READ, "write": WRITE, "trim": DISCARD}
 
 
-def rows(folder: Path, step: str) -> list[dict[str, Any]]:
+def rows(folder, step):
     """The intervals of a run on the simulated drive."""
     text = f'trace web = "web.iotrace"\ntest "A" {{ run {step} }}'
     plan = plan_file(folder, text)
@@ -254,7 +252,7 @@ def rows(folder: Path, step: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in shown.splitlines()]
 
 
-def asked(trace: Ios, due_ns: Any, ends_s: list[float]) -> list[list[int]]:
+def asked(trace, due_ns, ends_s):
     """By interval, how many and how many bytes of each kind."""
     edges = [-1, *(end * 1e9 + 1 for end in ends_s)]
     parts = [
@@ -267,7 +265,7 @@ def asked(trace: Ios, due_ns: Any, ends_s: list[float]) -> list[list[int]]:
     ]
 
 
-def told(rows: list[dict[str, Any]]) -> list[list[int]]:
+def told(rows):
     names = [f"trace_{kind}_{what}" for kind in KINDS for what in ("ios", "bytes")]
     return [[row[name] for name in names] for row in rows]
 
@@ -312,7 +310,7 @@ def test_what_has_no_times_has_no_rate(tmp_path):
 
 
 def test_a_trace_that_is_gone_after_the_run_is_a_warning(tmp_path, monkeypatch):
-    def gone(*_: object) -> None:
+    def gone(*_):
         raise FileNotFoundError("the trace")
 
     monkeypatch.setattr("ioplan.job_replay.own_rate", gone)

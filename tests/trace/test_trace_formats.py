@@ -2,14 +2,12 @@
 
 import shutil
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import Done, ioplan
+from command import ioplan
 from hypothesis import given
 from hypothesis import strategies as st
 from traces import converted, figure, info_of
@@ -43,13 +41,13 @@ HEADINGS = {
 }
 
 
-def file_of(data: bytes, folder: Path) -> Path:
+def file_of(data, folder):
     path = folder / "trace"
     path.write_bytes(data)
     return path
 
 
-def read(data: bytes, folder: Path, *words: str) -> list[tuple[int, ...]]:
+def read(data, folder, *words):
     ios, _ = converted(data, folder, *words)
     return [(int(t), int(k), int(o), int(s)) for t, o, s, k, *_ in ios.tolist()]
 
@@ -286,12 +284,12 @@ HOSTILE = Golden("hostile_traces")
 WHOLE = [name for name in HOSTILE if name.startswith("whole: ")]
 
 
-def named(one: Any) -> str:
+def named(one):
     """Of a case, in the list of tests: what it says."""
     return one if isinstance(one, str) else ""
 
 
-def tried(folder: Path, data: bytes) -> Done:
+def tried(folder, data):
     """All three commands say the same, and leave nothing."""
     path, out = folder / "t", folder / "o"
     path.write_bytes(data)

@@ -1,7 +1,5 @@
 """What `trace info` says, and how long each I/O took, by each format that tells it."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +13,6 @@ from ioplan.trace import (
     DTYPE,
     NO_RESPONSE,
     VSCSI_2,
-    Ios,
     Prepared,
     TraceError,
     cut,
@@ -26,7 +23,7 @@ from ioplan.trace import (
 MIB = 1 << 20
 
 
-def recorded(count: int = 3000) -> Ios:
+def recorded(count=3000):
     """Poisson arrivals each ms, which take 5 ms each; every tenth is not known."""
     rng = np.random.default_rng(5)
     made = np.zeros(count, ANSWERED)
@@ -138,7 +135,7 @@ def test_several_that_read_in_sequence_are_sequential(
 MS_NS = 1_000_000
 
 
-def responses(data: bytes, folder: Path) -> list[tuple[int, int]]:
+def responses(data, folder):
     """When each I/O began, and how long it took, in ms; -1 for what is not known."""
     ios, _ = converted(data, folder)
     took = [one if one != NO_RESPONSE else -MS_NS for one in ios["response_ns"]]
@@ -148,13 +145,13 @@ def responses(data: bytes, folder: Path) -> list[tuple[int, int]]:
     return [(a // MS_NS, int(b) // MS_NS) for a, b in zip(times, took, strict=True)]
 
 
-def blkparse(*events: tuple[int, str, int, int]) -> bytes:
+def blkparse(*events):
     form = "  8,0    3        1 {:14.9f}   697  {}   W {} + {} [fio]\n"
     lines = (form.format(ms / 1e3, what, at, size) for ms, what, at, size in events)
     return "".join(lines).encode()
 
 
-def ftrace(*events: tuple[int, str, int, int]) -> bytes:
+def ftrace(*events):
     form = "  fio-9  [001] ..... {:.6f}: {}: 7,0 W {}{} + {} [{}]\n"
     return "".join(
         form.format(ms / 1e3, what, "() " * ("rq" in what), at, size, 0)
@@ -162,7 +159,7 @@ def ftrace(*events: tuple[int, str, int, int]) -> bytes:
     ).encode()
 
 
-def blktrace(*events: tuple[int, int, int, int]) -> bytes:
+def blktrace(*events):
     return b"".join(
         BLKTRACE.pack(
             *(0x65617407, 1, ms * MS_NS, at, size * 512, what | 2 << 16),
@@ -172,7 +169,7 @@ def blktrace(*events: tuple[int, int, int, int]) -> bytes:
     )
 
 
-def vscsi(*ios: tuple[int, int]) -> bytes:
+def vscsi(*ios):
     rows = (
         VSCSI_2.pack(0x28, 2 << 8, 1, 512, 1, 0, ms * 1000, took * 1000)
         for ms, took in ios

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +26,7 @@ Io = tuple[int, int, int]
 
 
 @pytest.fixture(scope="module")
-def tracing(tmp_path_factory) -> Iterator[None]:
+def tracing(tmp_path_factory):
     """The kernel's tracing, mounted."""
     if " tracefs " in Path("/proc/self/mounts").read_text():
         yield
@@ -39,12 +38,12 @@ def tracing(tmp_path_factory) -> Iterator[None]:
 
 
 @pytest.fixture
-def device(tmp_path) -> Iterator[Path]:
+def device(tmp_path):
     with loop_device(sparse(tmp_path / "disk.img", 8 * MIB)) as found:
         yield found
 
 
-def asked(device: Path, count: int) -> list[Io]:
+def asked(device, count):
     """Does I/O of each kind, one at a time; kind, offset and size of each."""
     rng, done = random.Random(1), list[Io]()
     buffer = mmap.mmap(-1, 64 << 10)
@@ -67,7 +66,7 @@ def asked(device: Path, count: int) -> list[Io]:
 
 
 @contextmanager
-def started(device: Path, out: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+def started(device, out, *more):
     """A recorder that records already."""
     words = ["trace", "record", str(device), "-o", str(out), *more]
     made = subprocess.Popen(
@@ -83,14 +82,14 @@ def started(device: Path, out: Path, *more: str) -> Iterator[subprocess.Popen[st
         made.wait()
 
 
-def instance_of(pid: int) -> Path:
+def instance_of(pid):
     """What the kernel has of a recorder."""
     mounts = map(str.split, Path("/proc/self/mounts").read_text().splitlines())
     place = next(words[1] for words in mounts if words[2] == "tracefs")
     return Path(place) / f"instances/ioplan-{pid}"
 
 
-def is_on(enabled: Path) -> bool:
+def is_on(enabled):
     try:
         return enabled.read_text().strip() == "1"
     except FileNotFoundError:
@@ -165,7 +164,7 @@ def test_what_a_killed_one_has_left_the_next_removes(device, tmp_path):
 def test_what_it_cannot_record(device, tmp_path):
     out = tmp_path / "o.iotrace"
 
-    def refused(*words: object) -> str:
+    def refused(*words):
         done = ioplan("trace", "record", *words, "-o", out)
         assert done.code == 2 and not out.exists()
         assert {*tmp_path.iterdir()} == {tmp_path / "disk.img"}

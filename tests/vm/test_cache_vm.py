@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from machine import NEEDS_VMLAB, run_in_vm
 
-from ioplan_witness import Device, Script
+from ioplan_witness import Script
 from ioplan_witness.device import can_mount, running
 
 pytestmark = [
@@ -27,11 +26,11 @@ SEEN_INSIDE = "/var/tmp"
 
 
 @contextmanager
-def switched(device: Device, folder: Path) -> Iterator[None]:
+def switched(device, folder):
     """What switches the device off and on, as it is told by files in the folder."""
     over = threading.Event()
 
-    def listen() -> None:
+    def listen():
         while not over.wait(0.1):
             for word in ("off", "on"):
                 if (folder / word).exists():
@@ -47,7 +46,7 @@ def switched(device: Device, folder: Path) -> Iterator[None]:
         thread.join()
 
 
-def cut_records(cache: str, tmp_path: Path) -> list[dict[str, Any]]:
+def cut_records(cache, tmp_path):
     """The records of a run whose drive lost its power, and of reads after it."""
     script = Script.model_validate({"size": "64MiB", "cache": {"mode": cache}})
     disks = tmp_path / "disks"

@@ -14,7 +14,7 @@ pytestmark = NEEDS_VMLAB
 def test_faults(renew):
     """What a drive's record says has times in it, which a busy host may stretch."""
 
-    def checked(number: int) -> None:
+    def checked(number):
         ended = run_in_vm("guest_faults.py", "bad", "slow", "nvme", "small")
         check("faults", ended, renew)
 

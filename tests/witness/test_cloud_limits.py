@@ -1,7 +1,6 @@
 """The suite `cloud/limits` on the scripted device's bucket, where the truth is known."""
 
 import re
-from pathlib import Path
 
 import pytest
 from calm import needs_idle_cpu
@@ -45,7 +44,7 @@ FOUND = re.compile(
 )
 
 
-def figures(store: Path, unit: str) -> dict[str, float]:
+def figures(store, unit):
     """What the report says of the two runs; of bytes in those of 256 KiB."""
     shown = " ".join(ioplan("show", "--tables", "--store", store).out.split())
     found = FOUND.search(shown)
@@ -57,7 +56,7 @@ def figures(store: Path, unit: str) -> dict[str, float]:
     return {"limit": iops, "burst": burst, "refill": refill}
 
 
-def number(text: str) -> float:
+def number(text):
     """As it is shown, perhaps with a `k`."""
     return float(text.rstrip("k").replace(",", "").replace("_", "")) * (
         1000 if text.endswith("k") else 1

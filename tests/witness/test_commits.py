@@ -1,8 +1,7 @@
 """Latencies of flushes and commits, against what the device saw of them."""
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from device_parts import short_first
 from msgspec import Struct, field
 from without_io_uring import engine_without_io_uring
 
-from ioplan_witness import Device, Entries, seen
+from ioplan_witness import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 FLUSH_MS = 40
@@ -37,7 +36,7 @@ class Log(Struct, frozen=True):
     blocking: bool = False
 
     @property
-    def plan(self) -> str:
+    def plan(self):
         beside = f"  beside = {self.beside}\n" if self.beside else ""
         streams = f"  log = {self.load}, qd {self.qd}\n{beside}"
         return f'workload w {{\n{streams}}}\ntest "Log" {{ run w for 2s }}\n'
@@ -57,7 +56,7 @@ CASES = {
 SHORT = ("beside a reader",)
 
 
-def traced_commits_ns(log: Entries) -> list[int]:
+def traced_commits_ns(log):
     """From the arrival of the first write that a flush newly covers to its end."""
     writes = [one for one in log if one["kind"] == 1]
     found = []
@@ -70,7 +69,7 @@ def traced_commits_ns(log: Entries) -> list[int]:
     return found
 
 
-def run(plan: str, device: Device, folder: Path) -> dict[str, dict[str, Any]]:
+def run(plan, device, folder):
     """The figures of the log by direction."""
     file, store = folder / "log.ioplan", folder / "store.db"
     file.write_text(plan)
@@ -82,16 +81,12 @@ def run(plan: str, device: Device, folder: Path) -> dict[str, dict[str, Any]]:
     return directions
 
 
-def percentiles_ns(figures: dict[str, Any]) -> dict[float, float]:
+def percentiles_ns(figures):
     found = figures["latency"]["percentiles"]
     return {one["percent"]: one["latency_ns"] for one in found}
 
 
-def check(
-    told_ns: Mapping[float, float],
-    took_ns: Sequence[int] | np.ndarray[Any, Any],
-    near_ns: float = NEAR_NS,
-) -> None:
+def check(told_ns, took_ns, near_ns=NEAR_NS):
     """Percentiles against latencies: never shorter, and longer by `near_ns` at most."""
     for percent in PERCENTS:
         seen_ns = float(np.percentile(took_ns, percent))

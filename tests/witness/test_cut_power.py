@@ -3,14 +3,11 @@
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from command import Done, ioplan, plan_file, refuse
+from command import ioplan, plan_file, refuse
 
-from ioplan_witness import Device, read_log
+from ioplan_witness import read_log
 
 pytestmark = pytest.mark.slow
 
@@ -30,15 +27,15 @@ PROGRAM = [sys.executable, "-m", "ioplan.cli"]
 NOTHING = ["true"]
 
 
-def told(command: str, one: Device) -> list[str]:
+def told(command, one):
     return [*PROGRAM, "device", command, str(one.folder)]
 
 
-def shell(text: str) -> list[str]:
+def shell(text):
     return ["sh", "-c", text]
 
 
-def lab_of(one: Device, folder: Path, **control: Any) -> Path:
+def lab_of(one, folder, **control):
     """A lab file that knows the device, and what cuts its power."""
     commands = {"off": told("off", one), "on": told("on", one), **control}
     lines = (f"{key} = {json.dumps(value)}" for key, value in commands.items())
@@ -48,9 +45,7 @@ def lab_of(one: Device, folder: Path, **control: Any) -> Path:
     return lab
 
 
-def cut(
-    one: Device, folder: Path, text: str = PLAN, *more: str, **control: Any
-) -> Done:
+def cut(one, folder, text=PLAN, *more, **control):
     lab = lab_of(one, folder, **control)
     words = ("--lab", lab, "--target", "toy", "--overwrite", one.disk, "--json")
     plan = plan_file(folder, text)
@@ -164,7 +159,7 @@ def test_another_drive_in_its_place_is_not_written_to(device, tmp_path):
 
 
 @pytest.fixture
-def untouched(device) -> Iterator[Device]:
+def untouched(device):
     """A device to which nothing is written."""
     one = device()
     yield one

@@ -8,7 +8,6 @@ import statistics
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ import pytest
 from command import ioplan, refuse
 from paths import ROOT
 
-from ioplan_witness import Device, DeviceError, Entries, Script, read_log, seen
+from ioplan_witness import DeviceError, Script, read_log, seen
 from targets import server_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
@@ -27,7 +26,7 @@ BLOCK = 4096
 
 
 @contextmanager
-def opened(device: Device, flags: int = 0) -> Iterator[int]:
+def opened(device, flags=0):
     disk = os.open(device.disk, os.O_RDWR | flags)
     try:
         yield disk
@@ -35,12 +34,12 @@ def opened(device: Device, flags: int = 0) -> Iterator[int]:
         os.close(disk)
 
 
-def entries(device: Device, kind: int) -> Entries:
+def entries(device, kind):
     found = seen(device)
     return found[found["kind"] == kind]
 
 
-def refused(do: Callable[[], Any]) -> str:
+def refused(do):
     with pytest.raises(OSError) as error:
         do()
     assert error.value.errno
@@ -124,13 +123,13 @@ def test_a_slow_io_delays_no_other(device):
     assert others["depth"].max() == 2
 
 
-def one_is_under_way(device: Device, disk: int) -> bool:
+def one_is_under_way(device, disk):
     os.pread(disk, BLOCK, 1 << 20)
     return bool((seen(device)["depth"] > 1).any())
 
 
 def test_the_same_seed_draws_the_same_latencies(device):
-    def drawn(seed: int) -> list[int]:
+    def drawn(seed):
         rule = {"shape": "lognormal", "median": "50us", "sigma": 1.0}
         one = device(seed=seed, latency=[rule])
         with opened(one) as disk:
@@ -162,7 +161,7 @@ def test_errors_come_at_their_number_and_place(device):
     assert (seen(one)["errno"] > 0).sum() == 4
 
 
-def errors_of(do: Callable[[], Any]) -> int:
+def errors_of(do):
     try:
         do()
     except OSError as error:
@@ -246,7 +245,7 @@ def test_a_stall_holds_what_arrives_in_it(device):
     assert 0 < scripted_ns[0] <= 300_000_000 and scripted_ns[1] == 0
 
 
-def punch(disk: int, offset: int, size: int) -> None:
+def punch(disk, offset, size):
     """Python has no name for it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
@@ -314,7 +313,7 @@ def test_torn_writes_survive_in_whole_units(device):
 
 
 def test_reordered_writes_survive_by_chance_and_by_the_seed(device):
-    def survivors(seed: int) -> bytes:
+    def survivors(seed):
         one = device(seed=seed, cache={"mode": "volatile", "reordered": True})
         with opened(one) as disk:
             for place in range(64):

@@ -1,17 +1,14 @@
 """`errors allowed`: the faults of a scripted device, as a record has them."""
 
-from pathlib import Path
-
 import pytest
-from command import Done, ioplan, last_records, plan_file, succeed
+from command import ioplan, last_records, plan_file, succeed
 
-from ioplan_witness import Device
 from targets import Stall
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 
 
-def run(device: Device, folder: Path, clause: str, length: str = "1s") -> Done:
+def run(device, folder, clause, length="1s"):
     """A run of reads with this clause."""
     plan = f'test "A" {{ run random 4KiB 100/0, qd 4{clause} for {length} }}'
     target = ("--target", device.disk, "--backend", "io_uring", "--json")
@@ -144,7 +141,7 @@ def test_a_repeat_that_failed_leaves_its_cell_undecided(device, tmp_path, store_
     target = ("--target", once.disk, "--backend", "io_uring")
     plan = plan_file(tmp_path, REPEATED)
 
-    def verdicts() -> list[tuple[str, str]]:
+    def verdicts():
         runs = last_records(store_path)
         return [(one.outcome, one.why) for run in runs for one in run.verdicts]
 

@@ -1,13 +1,12 @@
 """`follows`: no write of a stream before its entry of the log is durable."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command import ioplan, plan_file
 
-from ioplan_witness import Device, read_log
+from ioplan_witness import read_log
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +29,7 @@ WRITE, FLUSH = 1, 2
 FOLLOWS = ", follows log"
 
 
-def run(folder: Path, one: Device, text: str) -> list[dict[str, Any]]:
+def run(folder, one, text):
     plan = plan_file(folder, text)
     words = ("--target", one.disk, "--overwrite", one.disk, "--json")
     done = ioplan("run", plan, *words, "--store", folder / "store")
@@ -38,11 +37,11 @@ def run(folder: Path, one: Device, text: str) -> list[dict[str, Any]]:
     return done.records
 
 
-def wal(log: str, data: str = FOLLOWS, verify: str = "") -> str:
+def wal(log, data=FOLLOWS, verify=""):
     return WRITES.format(log=log, data=data, verify=verify)
 
 
-def too_early(one: Device) -> tuple[int, int]:
+def too_early(one):
     """Of how many data writes how many arrived before their entry was durable.
 
     By the device's own log, which knows nothing of the engine's counts.
@@ -81,9 +80,7 @@ def test_without_the_word_the_writes_are_early(device, tmp_path):
     assert early > of / 2
 
 
-def after_cut(
-    folder: Path, one: Device, log: str, data: str = FOLLOWS
-) -> dict[str, Any]:
+def after_cut(folder, one, log, data=FOLLOWS):
     """The fact `verify` of reads after a cut."""
     run(folder, one, wal(log, data, ", verify"))
     assert ioplan("device", "cut", one.folder).code == 0

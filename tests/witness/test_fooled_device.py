@@ -4,18 +4,13 @@ drive with a cache and erased blocks is."""
 import os
 import re
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from device_parts import short_first
-from fooled import Claim, claims, interrupted, last_records
-
-from ioplan_witness import Device
+from fooled import claims, interrupted, last_records
 
 pytestmark = pytest.mark.slow
-Starts = Callable[..., Device]
 
 BLOCKS, SUSTAINED, BURST = 1024, 2_000, 1_500
 """A device of 4 MiB: one and a half capacities come at once."""
@@ -44,17 +39,17 @@ WAYS = {
 }
 
 
-def started(device: Starts) -> Device:
+def started(device):
     throttle = {"iops": f"{SUSTAINED} iops", "burst_ios": BURST}
     return device(size=f"{BLOCKS * 4}KiB", throttle=throttle)
 
 
-def call_on(one: Device, store: Path) -> tuple[str | Path, ...]:
+def call_on(one, store):
     target = ("--target", one.disk, "--overwrite", one.disk)
     return (*target, "--interval", "50ms", "--store", store)
 
 
-def ran(one: Device, folder: Path, text: str, *more: str | Path) -> str:
+def ran(one, folder, text, *more):
     """What a session prints, in one line."""
     plan = plan_file(folder, HEAD + text)
     done = ioplan("run", plan, *call_on(one, folder / "store"), *more)
@@ -62,7 +57,7 @@ def ran(one: Device, folder: Path, text: str, *more: str | Path) -> str:
     return " ".join(done.out.split())
 
 
-def on_device(one: Device, folder: Path, text: str, *more: str | Path) -> Claim:
+def on_device(one, folder, text, *more):
     ran(one, folder, text, *more)
     return claims(last_records(folder / "store"))[-1]
 

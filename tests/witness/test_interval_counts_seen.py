@@ -6,21 +6,19 @@ done in it, and each latency is the device's, and what lies between the two.
 """
 
 import json
-from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
 import pytest
 from command import ioplan, plan_file, succeed
-from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
+from device_parts import Case, histogram_longer, parts_of, plan_of, short_first
 from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
 
-from ioplan.results.measure import CountsBuilder, IntervalCounts, Slice
+from ioplan.results.measure import CountsBuilder, IntervalCounts
 from ioplan.results.store import Store
 from ioplan_testing import calmly
-from ioplan_witness import Entries, seen
+from ioplan_witness import seen
 
 NEAR_NS = 15_000_000
 """What FUSE adds to an I/O, but for a few: measured up to 3 ms, and less than 0.4 for 97 of
@@ -42,9 +40,7 @@ DEVICE = {
 }
 
 
-def starts_ns(
-    slices: Sequence[Slice], key: Any, part: Part, near_ns: int
-) -> tuple[float, float]:
+def starts_ns(slices, key, part, near_ns):
     """The earliest and the latest start of the run by which the counts are right."""
     low_ns, high_ns, so_far = -inf, inf, 0
     for one in slices[:-1]:
@@ -56,9 +52,7 @@ def starts_ns(
     return low_ns, high_ns
 
 
-def check_cell(
-    cell: CountsBuilder | None, surely: Part, perhaps: Part, near_ns: float
-) -> None:
+def check_cell(cell, surely, perhaps, near_ns):
     """An interval between what it must have counted, and what it may have."""
     counts = cell or CountsBuilder()
     histogram = counts.histogram()
@@ -70,13 +64,7 @@ def check_cell(
             assert longer <= perhaps.longer(limit_ns) + 1 + FEW * histogram.total
 
 
-def check(
-    slices: Sequence[Slice],
-    parts: dict[Any, Part],
-    depth: int,
-    in_order: bool,
-    near_ns: int = NEAR_NS,
-) -> None:
+def check(slices, parts, depth, in_order, near_ns=NEAR_NS):
     """Every I/O, but those under way at the end; `in_order` if none waits on its way."""
     assert {key for one in slices for key in one.cells} == parts.keys()
     for key, part in parts.items():
@@ -103,7 +91,7 @@ def check(
             check_cell(cell, part.where(surely), part.where(perhaps), more_ns)
 
 
-def near_of(log: Entries) -> int:
+def near_of(log):
     """What this host adds, by how late the device was at its own times."""
     late_ns = int((log["done_ns"] - log["due_ns"]).astype(np.int64).max())
     return min(NEAR_NS + 2 * late_ns, MOST_NEAR_NS)
@@ -139,7 +127,7 @@ def test_intervals_have_what_the_device_did_in_them(
     if case.blocking:
         monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
 
-    def measured(number: int) -> None:
+    def measured(number):
         one = device(**DEVICE)
         target = ("--target", one.disk, "--overwrite-data", one.disk)
         asked = ("--backend", "io_uring", "--interval", "200ms")

@@ -1,14 +1,12 @@
 """A shared rate, counted by the test devices below: all of it, in turn, once each."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from arrivals import arrivals
 from calm import needs_idle_cpu
-from command import Done, ioplan, last_records, plan_file
+from command import ioplan, last_records, plan_file
 
-from ioplan_witness import Device, read_log
+from ioplan_witness import read_log
 from targets import Stall
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
@@ -21,7 +19,7 @@ test "Shared" {{
 """
 
 
-def run_on(folder: Path, devices: dict[str, Device], plan: str) -> Done:
+def run_on(folder, devices, plan):
     lab, rows = folder / "lab.toml", devices.items()
     tables = [f'[targets.{name}]\npath = "{one.disk}"\n' for name, one in rows]
     lab.write_text("\n".join(tables))

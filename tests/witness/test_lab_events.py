@@ -5,12 +5,10 @@ import json
 import shlex
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 from calm import needs_idle_cpu
-from command import Done, ioplan, plan_file, refuse
+from command import ioplan, plan_file, refuse
 
 from ioplan.results.store import Store
 from targets import server_of
@@ -27,11 +25,11 @@ test "Path" {{
 DOWN_UP = ', event "path down" at 400ms, event "path up" at 900ms'
 
 
-def shell(text: str) -> list[str]:
+def shell(text):
     return ["sh", "-c", text]
 
 
-def lab_of(folder: Path, **events: Any) -> Path:
+def lab_of(folder, **events):
     """A lab with events; `_` in a name is a space."""
     lab = folder / "lab.toml"
     tables = []
@@ -43,14 +41,7 @@ def lab_of(folder: Path, **events: Any) -> Path:
     return lab
 
 
-def run(
-    folder: Path,
-    clauses: str,
-    *more: object,
-    length: str = "1500ms",
-    expect: str = "",
-    **events: Any,
-) -> Done:
+def run(folder, clauses, *more, length="1500ms", expect="", **events):
     """A run on a new scratch file, or on the target that `more` names."""
     text = PLAN.format(clauses=clauses, length=length, expect=expect)
     plan = plan_file(folder, text)
@@ -79,7 +70,7 @@ def test_events_are_marked_with_their_moments_and_output(tmp_path):
     assert "┊ path down, at 0.4" in shown.out and shown.out.count("┊") > 5, shown.out
 
 
-def list_records(folder: Path) -> list[Any]:
+def list_records(folder):
     with Store.open(folder / "store") as store:
         return [record for one in store.sessions() for record in store.records(one.id)]
 
@@ -132,7 +123,7 @@ test "Gap" {{
     assert not failed and done.code == 0
 
 
-def exported(store: Path) -> list[dict[str, str]]:
+def exported(store):
     """The rows of totals."""
     done = ioplan("export", "last", "--format", "csv", "--store", store)
     rows = csv.DictReader(done.out.splitlines())

@@ -1,15 +1,14 @@
 """Lies over a true backend: each is found, by the clause that it is about."""
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 from wrapped import Wrapped, WrappedDrive
 
-from ioplan.backends import Drive, TargetRequest, find
-from ioplan.job import Counts, Event, Job, Progress, Result, StreamCounts
+from ioplan.backends import TargetRequest, find
+from ioplan.job import Counts, Job, Progress, Result, StreamCounts
 from ioplan.workload import Data, Uniform
 from ioplan_testing import Conformance, Times, sizes
 
@@ -27,16 +26,16 @@ class Lie(NamedTuple):
     tells: Callable[[StreamCounts], StreamCounts] = lambda stream: stream
 
 
-def instead(**fields: Any) -> Callable[[Job], Job]:
-    def changed(job: Job) -> Job:
+def instead(**fields):
+    def changed(job):
         streams = tuple(one.model_copy(update=fields) for one in job.streams)
         return job.model_copy(update={"streams": streams})
 
     return changed
 
 
-def with_rate(**fields: Any) -> Callable[[Job], Job]:
-    def changed(job: Job) -> Job:
+def with_rate(**fields):
+    def changed(job):
         rate = job.streams[0].rate
         assert rate
         return instead(rate=rate.model_copy(update=fields))(job)
@@ -44,21 +43,21 @@ def with_rate(**fields: Any) -> Callable[[Job], Job]:
     return changed
 
 
-def with_syncs(stream: StreamCounts) -> StreamCounts:
+def with_syncs(stream):
     writes = stream.directions.get("write", Counts()).ios
     return stream.model_copy(update={"sync_ios": writes // 8})
 
 
-def with_verified(stream: StreamCounts) -> StreamCounts:
+def with_verified(stream):
     reads = stream.directions.get("read", Counts()).bytes
     return stream.model_copy(update={"verified_bytes": reads})
 
 
-def without_errors(stream: StreamCounts) -> StreamCounts:
+def without_errors(stream):
     return stream.model_copy(update={"verify_errors": 0})
 
 
-def told_30_percent(stream: StreamCounts) -> StreamCounts:
+def told_30_percent(stream):
     """The counts that were asked, whatever was done."""
     both = list(stream.directions.values()) or [Counts()]
     total = sum(one.ios for one in both)
@@ -71,10 +70,10 @@ def told_30_percent(stream: StreamCounts) -> StreamCounts:
     return stream.model_copy(update={"directions": told})
 
 
-def scaled(by: float, *names: str) -> Callable[[StreamCounts], StreamCounts]:
+def scaled(by, *names):
     """The same counts in another measure."""
 
-    def told(stream: StreamCounts) -> StreamCounts:
+    def told(stream):
         parts = {
             direction: one.model_copy(
                 update={name: round(by * getattr(one, name)) for name in names}
@@ -120,11 +119,11 @@ LIES = {
 
 
 class LyingExecution(Wrapped):
-    def __init__(self, drive: Drive, job: Job, lie: Lie) -> None:
+    def __init__(self, drive, job, lie):
         super().__init__(drive.start(lie.does(job)))
         self.lie = lie
 
-    def events(self, event: Event) -> Iterator[Event]:
+    def events(self, event):
         if isinstance(event, Progress | Result):
             told = tuple(map(self.lie.tells, event.streams))
             event = event.model_copy(update={"streams": told})
@@ -132,13 +131,13 @@ class LyingExecution(Wrapped):
 
 
 class LyingBackend:
-    def __init__(self, lie: Lie) -> None:
+    def __init__(self, lie):
         self.lie, self.inner = lie, find("io_uring")
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.inner, name)
 
-    def open(self, request: TargetRequest) -> WrappedDrive:
+    def open(self, request):
         opened = self.inner.open(request)
         return WrappedDrive(opened, lambda one, job: LyingExecution(one, job, self.lie))
 
@@ -146,17 +145,17 @@ class LyingBackend:
 class Kit(Conformance):
     __test__ = False
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend):
         self._backend = backend
 
-    def backend(self) -> Any:
+    def backend(self):
         return self._backend
 
-    def request(self, folder: Path) -> TargetRequest:
+    def request(self, folder):
         return TargetRequest(path=f"{folder}/t", create_bytes=8 << 20, writes=True)
 
 
-def said_of(kit: Kit, case: str, folder: Path) -> str:
+def said_of(kit, case, folder):
     """What the kit's check says of a case; empty if it passes."""
     try:
         kit._check_case(case, folder)

@@ -6,19 +6,18 @@ How long the device takes changes as time goes on: latencies tell as well as num
 the I/Os are those of the phase.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 from calm import needs_idle_cpu
 from command import plan_file, succeed
-from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
+from device_parts import Case, histogram_longer, parts_of, plan_of, short_first
 from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
 from ioplan.results.measure import Histogram
 from ioplan.results.store import Store
-from ioplan.workload import Phase
 from ioplan_witness import seen
 
 MS = 10**6
@@ -49,12 +48,12 @@ class PhaseCase(Struct, frozen=True):
     blocking: bool = False
 
     @property
-    def plan(self) -> str:
+    def plan(self):
         judged = [f"  expect iops > 0 during {name}\n" for name in self.during]
         return plan_of(self.load, f"\n{''.join(judged)}")
 
     @property
-    def load(self) -> Case:
+    def load(self):
         return Case(self.streams, self.depth, blocking=self.blocking)
 
 
@@ -90,7 +89,7 @@ CASES = {
 SHORT = ("a log beside bursts",)
 
 
-def in_windows(part: Part, begin_ns: int, phase: Phase, lag_ns: int) -> Part:
+def in_windows(part, begin_ns, phase, lag_ns):
     """What arrived in the phase, by so much more than its edges, or with them."""
     at_ns = part.started_ns - begin_ns
     inside = np.zeros(len(at_ns), bool)
@@ -102,7 +101,7 @@ def in_windows(part: Part, begin_ns: int, phase: Phase, lag_ns: int) -> Part:
     return part.where(inside)
 
 
-def check_phase(phase: Phase, parts: dict[Any, Part], found: Counted) -> None:
+def check_phase(phase, parts, found):
     """What must be counted, and what may be, of every stream and direction."""
     begin_ns = min(int(part.started_ns.min()) for part in parts.values())
     assert found.keys() <= parts.keys()
@@ -122,9 +121,7 @@ def check_phase(phase: Phase, parts: dict[Any, Part], found: Counted) -> None:
             assert ios - longer <= perhaps.shorter(limit_ns), why
 
 
-def check_whole(
-    found: Counted, parts: dict[Any, Part], phases: dict[str, Counted], depth: int
-) -> None:
+def check_whole(found, parts, phases, depth):
     """No I/O is missing; where phases are all of the time, each is in one of them."""
     for key, part in parts.items():
         assert 0 <= len(part.done_ns) - found[key][0] <= depth, key

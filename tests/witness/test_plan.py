@@ -2,7 +2,6 @@
 says of those that were seen so, by this version alone."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,12 +64,12 @@ def test_what_is_simulated_cannot_be_seen(tmp_path):
     assert exact_lines(plan, "sim") == []
 
 
-def exact_lines(plan: Path, backend: str = "io_uring") -> list[str]:
+def exact_lines(plan, backend="io_uring"):
     done = succeed("plan", plan, "--backend", backend)
     return [line for line in done.out.splitlines() if line.startswith("exact")]
 
 
-def keep(folder: Path, plan: Path, *words: str, **others: Any) -> None:
+def keep(folder, plan, *words, **others):
     """As after a witness of these words, by the programs of here or by others."""
     done = ioplan("plan", plan, "--backend", "io_uring", "--json")
     programs = {

@@ -1,14 +1,11 @@
 """What `verify` says of a device's caches after a cut of the power."""
 
 import shutil
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from device_parts import short_first
-
-from ioplan_witness import Device
 
 pytestmark = pytest.mark.slow
 
@@ -20,35 +17,33 @@ LYING: dict[str, Any] = {"mode": "lying"}
 REORDERED, TORN = {**HONEST, "reordered": True}, {**HONEST, "torn": "4KiB"}
 
 
-def verified(
-    folder: Path, disk: Device, promise: str, block: str = "4KiB"
-) -> dict[str, Any]:
+def verified(folder, disk, promise, block="4KiB"):
     """The fact `verify` of a pass of reads after writes and a cut."""
     write(folder, disk, promise, block)
     return fact_of(read_after_cut(folder, disk))
 
 
-def fact_of(done: Done) -> dict[str, Any]:
+def fact_of(done):
     record = done.record
     return {"status": record["status"], **record["backend"]["facts"]["verify"]}
 
 
-def write(folder: Path, disk: Device, promise: str, block: str = "4KiB") -> None:
+def write(folder, disk, promise, block="4KiB"):
     step = f"random {block} {WRITES}, {promise}, verify for 4MiB"
     run(folder, disk, f'plan "W"\ntest "W" {{ run {step} }}\n')
 
 
-def read_after_cut(folder: Path, disk: Device, reads: str = READS) -> Done:
+def read_after_cut(folder, disk, reads=READS):
     assert ioplan("device", "cut", disk.folder).code == 0
     return run(folder, disk, reads)
 
 
-def run(folder: Path, disk: Device, text: str) -> Done:
+def run(folder, disk, text):
     words = ("--overwrite", disk.disk, "--json", "--store", folder / "store")
     return ioplan("run", plan_file(folder, text), "--target", disk.disk, *words)
 
 
-def lost(found: dict[str, Any]) -> set[str]:
+def lost(found):
     """The classes of blocks that a promise was broken for, or that are no content."""
     names = ("lost_flushed", "lost_fua", "older_than_durable", "torn", "foreign")
     more = ("misdirected", "stale", "no_stamp", "checksum")

@@ -5,31 +5,29 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command import Done, ioplan, plan_file, succeed
-from started import Started, ends, started
+from command import ioplan, plan_file, succeed
+from started import ends, started
 
 from ioplan.results.store import Store
-from ioplan_witness import Device, seen
+from ioplan_witness import seen
 from targets import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 PAGE = Path(__file__).parents[2] / "docs" / "durability.md"
 
 
-def printed(name: str, folder: Path) -> str:
+def printed(name, folder):
     """A file that the page shows, with its device in a folder of the test."""
     found = re.search(rf"```toml\n(# {name}: .*?)```", PAGE.read_text(), re.DOTALL)
     assert found, f"the page shows no {name}"
     return found[1].replace("/tmp/toy", f"{folder}/toy")
 
 
-def command_of(text: str) -> list[str]:
+def command_of(text):
     """The command in the comment that a file begins with."""
     lines = [one for one in text.splitlines() if one.startswith("#")]
     told = " ".join(line.strip("# \\") for line in lines)
@@ -37,7 +35,7 @@ def command_of(text: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def toy(tmp_path, can_mount, monkeypatch) -> Iterator[None]:
+def toy(tmp_path, can_mount, monkeypatch):
     """The test's folder is the current one; its device is stopped whatever happens."""
     programs = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -46,7 +44,7 @@ def toy(tmp_path, can_mount, monkeypatch) -> Iterator[None]:
     ioplan("device", "stop", tmp_path / "toy")
 
 
-def recipe(folder: Path, cache: str, *more: str) -> Done:
+def recipe(folder, cache, *more):
     """With another cache than `mode = "lying"`, and more words of the run."""
     device, lab = printed("cache.toml", folder), printed("lab.toml", folder)
     (folder / "cache.toml").write_text(device.replace('mode = "lying"', cache))
@@ -105,11 +103,11 @@ WITHIN_S = 60
 
 
 @pytest.fixture
-def writer(device, tmp_path) -> Iterator[Callable[[Device], Started]]:
+def writer(device, tmp_path):
     """Starts the writes."""
     with ExitStack() as stack:
 
-        def begin(one: Device) -> Started:
+        def begin(one):
             target = ("--target", one.disk, "--overwrite", one.disk)
             plan, store = plan_file(tmp_path, WRITES), ("--store", tmp_path / "store")
             made = stack.enter_context(started(plan, *target, *store))
@@ -119,25 +117,25 @@ def writer(device, tmp_path) -> Iterator[Callable[[Device], Started]]:
         yield begin
 
 
-def written(one: Device) -> int:
+def written(one):
     """How many writes have arrived."""
     return int((seen(one)["kind"] == 1).sum())
 
 
-def kill_engine(session: Started) -> None:
+def kill_engine(session):
     engine = session.backend
     os.kill(engine, signal.SIGKILL)
     assert ends(engine, WITHIN_S)
 
 
-def kill_ioplan(session: Started) -> None:
+def kill_ioplan(session):
     """The engine is told by the kernel, and dies as well."""
     engine = session.backend
     session.process.kill()
     assert ends(engine, WITHIN_S)
 
 
-def engine_ends_alone(session: Started) -> None:
+def engine_ends_alone(session):
     """ioplan is not at work any more when the engine ends, and hears of nothing."""
     engine = session.backend
     session.process.send_signal(signal.SIGSTOP)
@@ -152,13 +150,13 @@ DEATHS = {
 }
 
 
-def judged(one: Device, folder: Path) -> dict[str, Any]:
+def judged(one, folder):
     plan = plan_file(folder, READS, "reads.ioplan")
     target = ("--target", one.disk, "--json", "--store", folder / "store")
     return dict(ioplan("run", plan, *target).record["backend"]["facts"]["verify"])
 
 
-def resumed(one: Device, folder: Path) -> Done:
+def resumed(one, folder):
     """The session of the writes goes on."""
     more = ("--overwrite-data", one.disk, "--store", folder / "store", "--json")
     with Store.open(folder / "store") as store:

@@ -1,8 +1,6 @@
 """`replay`: the I/Os of a trace at its times, by what arrived at a test device."""
 
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from ioplan.trace import (
     NO_RESPONSE,
     READ,
     WRITE,
-    Ios,
     write,
 )
 from ioplan_witness import seen
@@ -75,7 +72,7 @@ def test_what_arrives_is_the_trace_in_its_order(clauses, done_by, device, tmp_pa
     assert {kind for kind, *_ in others} <= {READ, FLUSH}
 
 
-def every(ios: Any, fua: str) -> list[tuple[int, ...]]:
+def every(ios, fua):
     """What and where each is, of any kind, and whether it has FUA."""
     return list(zip(*(ios[f].tolist() for f in (*FIELDS, fua)), strict=True))
 
@@ -146,9 +143,7 @@ def test_it_arrives_when_it_was_recorded(speed, device, tmp_path):
     assert off_ns < 0.02 * span_ns + 2 * last_ns
 
 
-def lateness_ns(
-    trace: Ios, entries: Any, speed: float, kind: int = WRITE, when: str = "arrived_ns"
-) -> Any:
+def lateness_ns(trace, entries, speed, kind=WRITE, when="arrived_ns"):
     """Of each place's last I/O of a kind, in the order of the trace, until it arrived
     or was done; the least lateness of an arrival is 0."""
     asked, some = trace[trace["kind"] == kind], entries[entries["kind"] == kind]
@@ -191,7 +186,7 @@ def test_what_a_stall_delays_counts_from_its_recorded_time(qd, device, tmp_path)
 # after completions
 
 
-def written(folder: Path) -> Ios:
+def written(folder):
     """Writes, each at a place of its own, of which those that overlap vary; the
     completion of each twentieth is not known."""
     random, count = np.random.default_rng(3), 400
@@ -206,7 +201,7 @@ def written(folder: Path) -> Ios:
     return made
 
 
-def waited_for(trace: Ios, number: int) -> Any:
+def waited_for(trace, number):
     """Which I/Os were complete before it began, by the recording."""
     known = trace["response_ns"] != NO_RESPONSE
     ends = np.where(known, trace["time_ns"] + trace["response_ns"] * known, 2**63)

@@ -1,7 +1,6 @@
 """Some of a trace, as fast as possible, or by fio, by what arrived at a test device."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from recorded import keys, record_of, recorded, run
 
 from ioplan.language import check_file
 from ioplan.planner import Run, unfold
-from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
-from ioplan.workload import Hotspots, Stream
-from ioplan_witness import Device, seen
+from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, write
+from ioplan.workload import Hotspots
+from ioplan_witness import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 
@@ -22,11 +21,11 @@ MS_NS = 1_000_000
 CHANGES = (WRITE, DISCARD)
 
 
-def chosen(trace: Ios, *kinds: int) -> Ios:
+def chosen(trace, *kinds):
     return trace[np.isin(trace["kind"], kinds)]
 
 
-def as_reads(trace: Ios) -> Ios:
+def as_reads(trace):
     made = trace.copy()
     made["kind"], made["flags"] = READ, 0
     return made
@@ -78,7 +77,7 @@ def test_as_fast_as_possible_keeps_the_order_and_the_depth(qd, device, tmp_path)
     assert furthest == 0 if qd == 1 else furthest < 2 * qd
 
 
-def most_at_once(entries: Any) -> int:
+def most_at_once(entries):
     starts = [(int(at), 1) for at in entries["arrived_ns"]]
     ends = [(int(at), -1) for at in entries["done_ns"]]
     now = most = 0
@@ -88,7 +87,7 @@ def most_at_once(entries: Any) -> int:
     return most
 
 
-def furthest_moved(wanted: list[Any], arrived: list[Any]) -> list[int]:
+def furthest_moved(wanted, arrived):
     """How far each is from its place in the recorded order."""
     places: dict[Any, list[int]] = {}
     for number, key in enumerate(wanted):
@@ -121,7 +120,7 @@ def test_what_it_reads_or_writes_was_written_before_and_nothing_else(device, tmp
     assert (written == touched).all() and 100 < touched.sum() < 1024
 
 
-def blocks(io: np.void) -> slice:
+def blocks(io):
     start = int(io["offset"]) // 4096
     return slice(start, start + int(io["size"]) // 4096)
 
@@ -203,7 +202,7 @@ def test_what_is_said_of_a_replay_is_done(clause, meant, device, tmp_path):
     assert ("lateness" in record["backend"]["facts"]) == ("fast" not in clause)
 
 
-def part(trace: np.ndarray, from_ms: int, to_ms: int) -> np.ndarray:
+def part(trace, from_ms, to_ms):
     times = trace["time_ns"]
     return trace[(times >= from_ms * MS_NS) & (times < to_ms * MS_NS)]
 
@@ -213,7 +212,7 @@ def part(trace: np.ndarray, from_ms: int, to_ms: int) -> np.ndarray:
 COUNT, SECOND, BLOCK = 3_000, 10**9, 4096
 
 
-def drawn() -> Ios:
+def drawn():
     """Reads of 4 and 16 KiB, and 30 % writes of 8 KiB; every second I/O continues the
     one before it of its direction; half of the others are in the first fifth."""
     random = np.random.default_rng(5)
@@ -238,7 +237,7 @@ def drawn() -> Ios:
     return made
 
 
-def modelled(path: Path, ios: Ios) -> Stream:
+def modelled(path, ios):
     """The stream of the model of a trace."""
     write(path, [ios])
     plan = path.with_suffix(".ioplan")
@@ -249,7 +248,7 @@ def modelled(path: Path, ios: Ios) -> Stream:
     return stream
 
 
-def issued(device: Device) -> Ios:
+def issued(device):
     """What arrived in the run: its writes, and the reads between them."""
     entries = seen(device)
     writes = np.flatnonzero(entries["kind"] == WRITE)
@@ -285,7 +284,7 @@ def test_a_models_run_has_the_load_of_its_trace(device, tmp_path):
     assert hot_percent(found) == pytest.approx(50, abs=5)
 
 
-def hot_percent(stream: Stream) -> float:
+def hot_percent(stream):
     """Of the random I/Os, the share in the first fifth of the space."""
     assert isinstance(stream.distribution, Hotspots)
     end_percent, found = 0.0, 0.0
