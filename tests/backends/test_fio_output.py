@@ -1,7 +1,5 @@
 """What fio 3.33 has printed, replayed byte by byte, and spoilt in every known way."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

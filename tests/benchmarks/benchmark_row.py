@@ -5,8 +5,6 @@
 A row is a line of a Markdown table, with the command that made it and the machine.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -8,8 +8,6 @@ The time between two runs is what passes between their starts beyond a run's len
 Medians over all rounds; CPU time is that of the process and its children.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

@@ -5,8 +5,6 @@
 Of the verifier's own thread, by a test of the engine.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -6,8 +6,6 @@ at the moment at which they took most together, the time from `run` to the first
 how many of the runs are stored once.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 import sys

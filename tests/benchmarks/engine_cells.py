@@ -1,7 +1,5 @@
 """The cells of the engine's benchmark: what is done, by which programs, on what."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

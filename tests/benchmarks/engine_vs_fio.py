@@ -15,8 +15,6 @@ it has to be told that a character device has a size. The cells of zram and of t
 device need root; without it they are left out. The file is made in FOLDER.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -8,8 +8,6 @@ the load itself used. An hour is as many intervals, each of them one of the run 
 every count is drawn anew, so that no interval comes twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

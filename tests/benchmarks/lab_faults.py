@@ -5,8 +5,6 @@ third; each has a worker and a drive, a scratch file. Words choose the rows that
 them. All rows take about 20 minutes; a row that fails is printed with what was wrong.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Stores as a large lab has them: sessions of many runs, and many sessions."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache

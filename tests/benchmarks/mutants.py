@@ -15,8 +15,6 @@ started run is gone on with, and `--compare` lays two labels side by side. `--fo
 leaves out what the tests of that label do not find: only the others can be lost.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -6,8 +6,6 @@ that it runs in, so what processes do counts as well, but of those that are star
 environment or by `python -S`.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import importlib.machinery

@@ -6,8 +6,6 @@ The script (`startup`, `engine_vs_fio` …) is run, and what it prints of the do
 rows takes their place. A new row is added by hand: the line that the script printed.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

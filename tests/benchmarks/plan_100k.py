@@ -6,8 +6,6 @@ In a fresh process: every step is made, with its run id and its cost. The limits
 are 2 s and 300 MB, imports included.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

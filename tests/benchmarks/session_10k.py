@@ -7,8 +7,6 @@ start-up; the stores take turns. The memory is compared with that of a tenth of 
 The stores stay in FOLDER for the next call.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

@@ -5,8 +5,6 @@
 For `between_runs.py`. It imports next to nothing, as that would be measured, too.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

@@ -7,8 +7,6 @@ the pairs, of CPU time (what else the machine does is not asked) and, for inform
 real time.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

@@ -7,8 +7,6 @@ a PostgreSQL, if that is there; the database copies the runs, which takes minute
 million, 8 GB each. Each command is a process of its own, in seconds of CPU time.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

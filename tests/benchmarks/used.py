@@ -1,7 +1,5 @@
 """What a process takes, and what several take in turn."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

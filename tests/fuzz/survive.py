@@ -3,8 +3,6 @@
 The one place that says so, for Hypothesis and for the coverage-guided fuzzer.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

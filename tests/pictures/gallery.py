@@ -6,8 +6,6 @@ Needs chromium, chromedriver and pngquant. The sessions stay in FOLDER for the n
 call; without it they are run again.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import shutil

@@ -1,7 +1,5 @@
 """The pictures of the lab's page in docs/labs.md, for `gallery.py`: a small lab at work."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import paths
 import pytest
-from command import ioplan, last_records, plan_file, succeed
+from command import last_records, succeed
 from figures import record
 from fio_jobs import NEEDS_FIO
 from generated import check_part
@@ -15,7 +15,6 @@ from ioplan import metric_text
 from ioplan.backends import Gap, TargetFacts, find
 from ioplan.language import Test
 from ioplan.language.clause_table import slot
-from ioplan.planner import suite_file
 from ioplan.records import RunDetail, Telemetry
 from ioplan.results.report import Reader, chart, pictures, points, spec
 from ioplan.results.store import Store
@@ -147,15 +146,6 @@ def test_the_first_look_runs_on_each_backend_without_a_flag(
     )
     assert (f"skipped: {rated}" in done.out + done.err) == (backend == "fio")
     succeed("plan", "quick/laptop", "--backend", backend, "--capacity", "1TB")
-
-
-@pytest.mark.slow
-@NEEDS_FIO
-def test_other_plans_are_refused_whole(tmp_path, store_path):
-    text = suite_file("quick/laptop").read_text().replace("accept ", "# accept ")
-    words = ("--backend", "fio", "--target", tmp_path / "t.bin", "--create", "16MiB")
-    done = ioplan("run", plan_file(tmp_path, text), "--profile", "smoke", *words)
-    assert done.code == 2 and "--allow rate" in done.err
 
 
 # charts that the methods ask for and that nothing else draws

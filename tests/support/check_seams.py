@@ -9,8 +9,6 @@ of a face, its package must export. A plug-in comes in by the same doors, a back
 `ioplan.backends` alone.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

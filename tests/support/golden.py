@@ -7,8 +7,6 @@ input is edited by itself:
     python tests/support/golden.py NAME CASE FILE       takes it in, for a new case, too
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from difflib import unified_diff

@@ -4,8 +4,6 @@ A fault is a function of a lab in which a job runs on two hosts. It returns at t
 fault, after what a person has to do by hand.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ As a program it stands between ioplan and the engine: `IOPLAN_ENGINE` names it,
 `IOPLAN_TRUE_ENGINE` the engine, and `IOPLAN_LIE` which lie.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

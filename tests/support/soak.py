@@ -7,8 +7,6 @@ each time; here each round draws its own. What fails is written into its test as
 `@example`, for a commit; the exit code is 1 then.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
