@@ -11,7 +11,7 @@ from postgres import NEEDS_POSTGRES
 from sessions import session
 from small_lab import small_lab
 
-from ioplan.records import Drive
+from ioplan.records import Drive, SessionEvent, Verdict
 from ioplan.results.store import COLUMNS, Store, push
 
 pytestmark = NEEDS_POSTGRES
@@ -259,6 +259,16 @@ HARMLESS: dict[str, tuple[str, str]] = {
     ),
     "results: change a verdict": ("host_h1", "UPDATE verdict SET verdict = '{}'"),
     "results: change a run": ("host_h1", "UPDATE figure SET iops = 1"),
+    "results: change how a run ended": ("host_h1", "UPDATE run SET status = 'ok'"),
+    "results: change the place of another's run": (
+        "host_h1",
+        f"UPDATE run SET test = 'x' WHERE session = '{IDS['h2']}'",
+    ),
+    "results: no place": ("host_h1", "UPDATE run SET cell = '[]'"),
+    "results: delete another's verdict": (
+        "host_h1",
+        f"DELETE FROM verdict WHERE session = '{IDS['h2']}'",
+    ),
     "results: delete": ("host_h1", "DELETE FROM session"),
     "results: a run of another's session": (
         "host_h1",
@@ -399,6 +409,30 @@ UNREADABLE: dict[str, tuple[str, str]] = {
     "a file of the server": ("person_ada", "SELECT pg_read_file('/etc/passwd')"),
     "passwords": ("person_ada", "SELECT * FROM pg_authid"),
 }
+
+
+def test_a_host_delivers_a_session_again_when_its_plan_was_edited(lab, tmp_path):
+    """Runs have other places then, and verdicts of the plan count no longer."""
+    id, taken = "20261128-103000-edit", measurement()
+    begun = session().model_copy(update={"id": id})
+    verdict = Verdict(
+        expectation="iops > 1", outcome="held", actual=2.0, limit=1.0, unit="1/s"
+    )
+    with Store.open(tmp_path / "own.db") as own, Store.at(lab.of("host_h1")) as shared:
+        own.begin(begun)
+        own.add(record(1, session=id, made=taken, verdicts=(verdict,)), taken.detail)
+        own.finish(id, "interrupted", "2026-11-28T10:40:00+00:00")
+        assert list(push(own, shared)) == [(id, 1)]
+        edit = SessionEvent(at="2026-11-28T10:50:00+00:00", kind="edited", text="plan")
+        for test in ("moved", "again"):
+            own.add_event(id, edit)
+            places = [record(1, session=id, made=taken, test=test)]
+            own.update_plan(begun.model_copy(update={"status": "running"}), places)
+            own.finish(id, "ok", "2026-11-28T11:00:00+00:00")
+            assert list(push(own, shared)) == [(id, 0)]
+            assert list(shared.records(id)) == list(own.records(id))
+            assert next(shared.records(id)).asked.test == test
+            assert shared.verdict(id) == own.verdict(id)
 
 
 @pytest.mark.parametrize("attack", HARMLESS)

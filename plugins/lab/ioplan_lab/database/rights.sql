@@ -24,14 +24,17 @@ GRANT EXECUTE ON FUNCTION lab.submit(jsonb), lab.closed(text, text, text),
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO lab_read, lab_people;
 GRANT SELECT ON ALL TABLES IN SCHEMA lab TO lab_read, lab_people;
 
--- Results: a host adds, and sees its own.
+-- Results: a host adds, and sees its own. A session that goes on with an edited plan gives
+-- its runs other places in it, and takes back the verdicts of the plan.
 GRANT SELECT ON public.meta, public.env, public.drive, public.session, public.run,
   public.figure, public.run_blob, public.run_telemetry, public.run_intervals,
   public.verdict, public.event TO lab_hosts;
 GRANT INSERT ON public.env, public.drive, public.session, public.run, public.figure,
   public.run_blob, public.run_telemetry, public.run_intervals, public.verdict,
   public.event TO lab_hosts;
-GRANT UPDATE (verdict) ON public.verdict TO lab_hosts;
+GRANT UPDATE (verdict), DELETE ON public.verdict TO lab_hosts;
+GRANT UPDATE (test, kind, step, name, round, iteration, cell, after_name, after_digest,
+  removed, asked) ON public.run TO lab_hosts;
 DO $$ BEGIN
   EXECUTE (SELECT format('GRANT UPDATE (%s) ON public.session TO lab_hosts',
       string_agg(quote_ident(attname), ', '))
