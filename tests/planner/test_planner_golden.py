@@ -82,7 +82,8 @@ def brief(stream):
 def test_another_process_plans_the_same(tmp_path):
     """Neither the order of sets nor the seed of hashes enters an id."""
     plan = PLANS["states"].put(tmp_path, ".ioplan")
-    code = f"from test_planner_golden import *; print(printed(Path({str(plan)!r})))"
+    code = "import pathlib; from test_planner_golden import printed; "
+    code += f"print(printed(pathlib.{plan!r}))"
     done = program(
         sys.executable,
         "-c",
