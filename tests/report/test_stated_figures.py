@@ -323,6 +323,8 @@ def test_a_run_that_ends_steady_is_told_by_its_window(tmp_path, store_path):
     )
     assert mean in row and iops in row
     assert "iops 142k, range" in ioplan("show", "--tables").out
+    told = ioplan("history", "--metric", "mean", "--metric", "iops").out
+    assert f" {mean} " in told and f" {iops} " in told, told
 
 
 # a rate that falls within a run

@@ -21,7 +21,7 @@ from ioplan.results.report.reader import Reader
 from ioplan.results.store.connection import Row
 from ioplan.results.store.errors import validated
 from ioplan.results.store.figures import TOTAL, columns_of
-from ioplan.results.store.runs import OF_RUN, Fields, Outlines, read_outlines
+from ioplan.results.store.runs import OF_RUN, SLOT, Fields, Outlines, read_outlines
 from ioplan.results.store.store import Store, listed
 
 # The conditions of a session: series are parted by some, and others may have changed.
@@ -134,6 +134,8 @@ def read_sessions(
 
 SETTING = ("ioplan", "backend", "target", "env")
 _setting = itemgetter(*SETTING)
+STEADY = SLOT.index("steady")
+"""A run that ended steady is told by its last window, which its columns do not have."""
 Places = Mapping[Cell, Sequence[int]]
 """Which of a session's runs are of a cell."""
 
@@ -237,11 +239,13 @@ class SessionReader:
         run, result = page.runs[at], page.results[metric.direction or TOTAL][at]
         if not result or not result.ios:
             return NOTHING
-        figure = of_result(metric, run, result)
+        is_tracked = page.slots[at][STEADY] is not None
+        figure = UNREAD if is_tracked else of_result(metric, run, result)
         if figure is not UNREAD:
             return figure
         key = {"session": run.session, "seq": run.seq}
-        records = self._store.runs(Fields.FIGURES, OF_RUN, **key)
+        fields = Fields.FIGURES | Fields.WORKLOAD
+        records = self._store.runs(fields, OF_RUN, **key)
         return self._reader.figure(metric, records)
 
     def _settings(self, firsts: Mapping[str, int]) -> list[Row]:
