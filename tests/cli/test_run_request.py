@@ -30,6 +30,8 @@ HEAD = '''"""Options of a request: `pytest --renew` writes them, from RunRequest
 A table, because help and completion do without pydantic.
 """
 
+from __future__ import annotations
+
 from ioplan.cli.interface.declare import Parameter, flag, option
 
 REQUEST_OPTIONS: dict[str, Parameter] = {
