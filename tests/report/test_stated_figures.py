@@ -21,6 +21,7 @@ from report_charts import headline
 
 from ioplan import metric_text
 from ioplan.cli import plan_of
+from ioplan.core import percent_text
 from ioplan.job import Progress
 from ioplan.results.measure import Sample
 from ioplan.results.report import Headline, by_test, comparison_sentence, contests
@@ -290,6 +291,25 @@ def test_a_rate_that_is_met_has_no_spread(tmp_path: Path, store_path: Path) -> N
     assert "±" not in ioplan("ls", "--limit", 1).out
     _, shown = ioplan("show").out.split("Headlines")
     assert "±" not in shown and ", 200 IOPS " in shown and "QD 64" not in shown
+
+
+@pytest.mark.slow
+def test_a_rate_that_is_missed_has_a_warning(tmp_path, store_path):
+    tests = [
+        f'test "{rate}" {{ run random 4KiB 100/0, qd 4, rate {rate} iops for 1s }}'
+        for rate in (1_000, 9_000_000)
+    ]
+    tests += [
+        'test "seek" { seek highest rate in 1000 iops..9000000 iops where p99 < 1ms\n'
+        "run random 4KiB 100/0, qd 64 for 1s }"
+    ]
+    run(tmp_path, "\n".join(tests))
+    met, missed, *others = last_records(store_path)
+    assert "of its rate" not in str([record.warnings for record in (met, *others)])
+    share = percent_text(100 * missed.total.ios / (9_000_000 * missed.run_s))
+    assert f"stream main: {share} of its rate was reached" in missed.warnings[-1]
+    tables = ioplan("show", "--tables").out
+    assert f"{share} of its rate was reached" in " ".join(tables.split())
 
 
 UNTIL_STEADY = """precondition fob { purge }

@@ -34,6 +34,7 @@ from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried
 from ioplan.runner.prepare.fit import described
 from ioplan.runner.prepare.unmeasured import gaps_of
+from ioplan.runner.seek.claims import REACHED
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.state.account_keeper import AccountKeeper
 from ioplan.runner.telemetry.disk import mount_of
@@ -220,6 +221,7 @@ class Recorder:
                 *_warnings(outcome, clock),
                 *_spent_burst(step, job, outcome),
                 *_left_by_warm_up(job, outcome.measurement),
+                *_missed_rates(step, outcome.measurement),
             ),
             substitutions=self._substitutions(job),
             **more,
@@ -324,6 +326,21 @@ def _left_by_warm_up(job: Job, measurement: Measurement) -> Iterator[str]:
             f"I/Os of the warm-up were outstanding for the first {lost}: "
             f"the figures cover the other {rest}"
         )
+
+
+def _missed_rates(step: Run | Prepare, measurement: Measurement) -> Iterator[str]:
+    """A warning that the target was slower than an open loop asks for; a search looks
+    for that. Latencies count from the intended start, and rise with the backlog."""
+    if isinstance(step, Run) and step.probing:
+        return
+    for stream in measurement.result.streams if measurement.result else ():
+        done = sum(part.ios for part in stream.directions.values())
+        due = done + stream.backlog_ios
+        if due and done < REACHED * due:
+            yield (
+                f"stream {stream.name}: {percent_text(100 * done / due)} of its rate "
+                "was reached: latencies rise as long as it runs"
+            )
 
 
 def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
