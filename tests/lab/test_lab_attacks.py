@@ -471,7 +471,7 @@ def test_a_reader_only_reads(lab, statement):
 def test_a_session_is_of_its_host_and_the_host_vouches_for_the_person(lab):
     """It said `elsewhere` and `eve`."""
     rows = lab.rows("SELECT id, host_name, person, added_by FROM session ORDER BY id")
-    assert rows == [
+    assert [row for row in rows if row[0] in IDS.values()] == [
         (IDS["h1"], "h1", "eve@h1", "host_h1"),
         (IDS["h2"], "h2", "eve@h2", "host_h2"),
     ]
