@@ -16,9 +16,9 @@ from pathlib import Path
 TABLE = "tests/promises.toml"
 KEYS = {"sentence", "document", "tried"}
 MARKER = re.compile(
-    r"\bmark\.promise\(([^()]*)\)(.*?)^\s*(def|class) (\w+)", re.S | re.M
+    r"\bmark\.promise\(([^()]*)\)(?=.*?^\s*(?:def|class) (\w+))", re.S | re.M
 )
-"""Its ids, the other marks, and what it stands above."""
+"""Its ids, and what it stands above."""
 ALWAYS_SKIPS = re.compile(r"pytestmark = .*mark\.skip\b|mark\.skip\(|skipif\(True")
 
 
@@ -64,11 +64,9 @@ def wrong_markers(
     """Markers of no row, and those of what never runs; `tried` gets all ids."""
     for file in sorted((root / "tests").rglob("test_*.py")):
         text = file.read_text()
-        for ids, _, _, name in MARKER.findall(text):
-            place, found = (
-                f"{file.relative_to(root)}: {name}",
-                re.findall('"([^"]*)"', ids),
-            )
+        for ids, name in MARKER.findall(text):
+            place = f"{file.relative_to(root)}: {name}"
+            found = re.findall('"([^"]*)"', ids)
             tried.update(found)
             if not found or not name.lower().startswith("test"):
                 yield f"{place}: name a promise by its id, as a text, above a test"
