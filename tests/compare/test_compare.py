@@ -1,19 +1,14 @@
 """`ioplan compare` on the simulated drive and on a file: alignment, verdicts, outputs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from figures import changed, measurement, record, run
-from sessions import SWEPT, Made, put, put_alike
+from sessions import SWEPT, put, put_alike
 
 from ioplan.records import BackendFacts
 from ioplan.results.compare import Question, compare, side_of
@@ -36,16 +31,15 @@ test "Idle" {
   vary size in 4KiB, 8KiB
 }
 """
-Ran = Callable[..., str]
 
 
 @pytest.fixture
-def ran(tmp_path: Path, store_path: Path) -> Ran:
+def ran(tmp_path, store_path):
     """Run a plan on the simulated drive; returns the session's id."""
 
-    def run(text: str = PLAN, drive: str = "", **settings: str) -> str:
+    def run(text=PLAN, drive="", **settings):
         path = plan_file(tmp_path, text)
-        options: list[str | Path] = ["--create", "256MiB"]
+        options = ["--create", "256MiB"]
         if drive:
             (tmp_path / "drive.toml").write_text(drive)
             options += ["--sim", tmp_path / "drive.toml"]
@@ -58,26 +52,24 @@ def ran(tmp_path: Path, store_path: Path) -> Ran:
     return run
 
 
-def newest() -> str:
-    return str(ioplan("ls", "--format", "jsonl").lines[0]["id"])
+def newest():
+    return ioplan("ls", "--format", "jsonl").lines[0]["id"]
 
 
-def found_of(done: Done) -> dict[str, Any]:
-    return dict(json.loads(done.out))
+def found_of(done):
+    return json.loads(done.out)
 
 
-def rows(done: Done) -> list[dict[str, Any]]:
-    return list(found_of(done)["rows"])
+def rows(done):
+    return found_of(done)["rows"]
 
 
-def verdicts(done: Done) -> set[str]:
+def verdicts(done):
     """Of all cells together."""
     return {one["verdict"] for one in found_of(done)["all_cells"]}
 
 
-def alike(
-    path: Path, base: Sequence[int], new: Sequence[int], change: float, **both: Any
-) -> tuple[str, str]:
+def alike(path, base, new, change, **both):
     """Sessions by their numbers, of which NEW has so much more or less of each cell.
 
     `both` are the same fields of BASE and NEW, as pairs.
@@ -91,18 +83,18 @@ def alike(
         )
 
 
-def words(done: Done) -> set[str]:
+def words(done):
     return {row["verdict"] for row in rows(done)}
 
 
-def compared(base: str, new: str, *options: str) -> Done:
+def compared(base, new, *options):
     return ioplan("compare", base, new, "--format", "json", *options)
 
 
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.promise("compare.alarms")
-def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
+def test_a_drive_beside_itself(ran, store_path):
     """A/A: 10 sessions that differ in their seeds only, 15 pairs of them.
 
     Nothing counts as equal, so that only the statistics stand against noise.
@@ -122,7 +114,7 @@ def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.promise("exit_codes.compare")
-def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
+def test_a_slower_drive_is_worse_where_it_is_slower(ran):
     """3 us more a command, which a short queue feels and a full one does not.
 
     Another configuration is another drive, so what is shown are ratios.
@@ -149,13 +141,13 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.promise("compare.simulated")
-def test_a_simulated_drive_is_no_file(tmp_path: Path, store_path: Path) -> None:
+def test_a_simulated_drive_is_no_file(tmp_path, store_path):
     """Two sessions of a file compare alike before and after three simulated ones."""
     text = 'test "R" { run random 4KiB 100/0 for 200ms\n vary qd in 1, 4 }'
     file = plan_file(tmp_path, text)
     options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--quiet")
 
-    def run(backend: str) -> str:
+    def run(backend):
         for _ in range(6):  # on a busy machine a run may begin too late to count
             if ioplan("run", file, "--backend", backend, *options).code == 0:
                 return newest()
@@ -175,7 +167,7 @@ def test_a_simulated_drive_is_no_file(tmp_path: Path, store_path: Path) -> None:
 
 
 @pytest.mark.promise("compare.two_sessions")
-def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
+def test_two_sessions_tell_nothing_of_noise(store_path):
     """However large the ratio, and however even the repeats; it says what would decide."""
     base, new = alike(store_path, [1], [2], -0.5)
     done = compared(base, new)
@@ -195,7 +187,7 @@ def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
 
 
 @pytest.mark.promise("compare.two_sessions", "compare.suspected")
-def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
+def test_the_store_tells_the_noise_of_two_sessions(store_path):
     """Earlier sessions of the same runs, and of no other drive's where they are enough."""
     sides, new = alike(store_path, range(1, 7), [8], -0.12)
     *earlier, base = sides.split(",")
@@ -218,7 +210,7 @@ def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
 
 
 @pytest.mark.promise("compare.suspected")
-def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
+def test_twenty_known_sessions_make_a_verdict_of_one(store_path):
     """As do two sessions a side that alternate."""
     sides, losing = alike(store_path, [*range(1, 21), 23], [22, 24], -0.12)
     *_, last, base = sides.split(",")
@@ -233,9 +225,7 @@ OTHER_WAYS = [{"name": "io_uring", "mode": "sync"}, {"name": "fio", "mode": "io_
 
 @pytest.mark.parametrize("other", OTHER_WAYS)
 @pytest.mark.promise("exit_codes.compare", "compare.mode")
-def test_another_mode_is_said_first_and_nothing_of_the_drive(
-    store_path: Path, other: dict[str, Any]
-) -> None:
+def test_another_mode_is_said_first_and_nothing_of_the_drive(store_path, other):
     """58 % less by another way of doing I/O, however many sessions there are."""
     facts = [BackendFacts(version="1", **each) for each in (OURS, other)]
     base, new = alike(store_path, (1, 3, 5), (2, 4, 6), -0.58, backend=facts)
@@ -255,7 +245,7 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
     assert all(row["sessions_needed"] is None for row in found["rows"])
 
 
-def test_two_drives_have_ratios(store_path: Path) -> None:
+def test_two_drives_have_ratios(store_path):
     """Of one session a side the noise is unknown, and the ratio stands all the same.
 
     Both drives are named; a difference of kernels is listed, and judged.
@@ -276,7 +266,7 @@ def test_two_drives_have_ratios(store_path: Path) -> None:
     assert done.code == 1 and done.out.index(said) < done.out.index("worse")
 
 
-def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
+def test_sides_that_ran_in_a_row_count_once(store_path):
     """A drift would look the same; alternating sides are called."""
     sides = alike(store_path, (1, 2, 3, 5), (4, 6, 7, 8), -0.1)
     base, new = (one.split(",") for one in sides)
@@ -289,7 +279,7 @@ def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
 
 
 @pytest.mark.promise("compare.pairs")
-def test_names_and_order_do_not_matter(ran: Ran) -> None:
+def test_names_and_order_do_not_matter(ran):
     other = READS.replace('"Reads"', '"Lesen"').replace("1, 4, 16", "16, 4, 1")
     base, new = ran(), ran(f"param shift = 1s\n{other}{BEFORE}")
     found = found_of(compared(base, new))
@@ -299,7 +289,7 @@ def test_names_and_order_do_not_matter(ran: Ran) -> None:
     assert {row["test"] for row in found["rows"]} == {"Before", "Lesen"}
 
 
-def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
+def test_an_edited_plan_aligns_by_what_it_asks(ran):
     longer = PLAN.replace("for 1s", "for 2s").replace("1, 4, 16", "1, 4, 8")
     found = found_of(compared(ran(), ran(longer)))
     assert {row["cell"].get("qd") for row in found["rows"]} == {None, "1", "4"}
@@ -310,7 +300,7 @@ def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
 
 
 @pytest.mark.long
-def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
+def test_the_same_run_twice_in_a_plan_is_two_cells(ran):
     text = PLAN + READS.replace('"Reads"', '"Again"')
     found = rows(compared(ran(text), ran(text)))
     assert len(found) == 21
@@ -318,7 +308,7 @@ def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
     assert {row["base_runs"] for row in found if row["test"] != "Before"} == {3}
 
 
-def test_steps_with_names_are_told_apart(ran: Ran) -> None:
+def test_steps_with_names_are_told_apart(ran):
     """Both are of one cell of the matrix."""
     sides, iops = (ran(AS_NAMED), ran(AS_NAMED)), ("--metric", "iops")
     done = ioplan("compare", *sides, "--all", *iops)
@@ -327,7 +317,7 @@ def test_steps_with_names_are_told_apart(ran: Ran) -> None:
     assert steps == ["before", "later"] * 2
 
 
-def test_of_rounds_the_window_counts(ran: Ran) -> None:
+def test_of_rounds_the_window_counts(ran):
     text = """precondition p { write sequential 1MiB, qd 8, 1 pass }
 test "T" {
   after p
@@ -339,13 +329,11 @@ test "T" {
     assert {row["base_runs"] for row in found} == {5}
 
 
-def killed_after(
-    runs: int, plan: Path, monkeypatch: pytest.MonkeyPatch, *words: str
-) -> None:
+def killed_after(runs, plan, monkeypatch, *words):
     """A session on the simulated drive that ends, as by a kill, after some runs."""
     add, done = Store.add, itertools.count(1)
 
-    def adding(self: Store, *made: Any) -> None:
+    def adding(self, *made):
         add(self, *made)
         if next(done) == runs:
             raise KeyboardInterrupt
@@ -356,7 +344,7 @@ def killed_after(
         ioplan("run", plan, *options)
 
 
-def cut_session(store: Path, number: int, cells: int, status: str = "ok") -> str:
+def cut_session(store, number, cells, status="ok"):
     """A session of so many of four cells."""
     id = f"2026020{number}-000000-aaaa"
     return put(store, *(run(seq) for seq in range(1, cells + 1)), id=id, status=status)
@@ -364,9 +352,7 @@ def cut_session(store: Path, number: int, cells: int, status: str = "ok") -> str
 
 @pytest.mark.parametrize(("base", "new"), [(4, 1), (1, 4)])
 @pytest.mark.promise("exit_codes.compare", "compare.missing")
-def test_a_killed_one_is_not_green(
-    store_path: Path, tmp_path: Path, base: int, new: int
-) -> None:
+def test_a_killed_one_is_not_green(store_path, tmp_path, base, new):
     """On either side: three of four cells were not compared."""
     sides = [
         cut_session(store_path, at, cells, "ok" if cells == 4 else "interrupted")
@@ -389,9 +375,7 @@ def test_a_killed_one_is_not_green(
 FOUR = 'test "T" { run random 4KiB 100/0 for 1s\n vary qd in 1, 2, 4, 8\n %s }'
 
 
-def test_cells_that_both_sides_lack_are_missing(
-    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_that_both_sides_lack_are_missing(store_path, tmp_path, monkeypatch):
     """Two sessions of one plan, both killed after the first of its four cells."""
     for _ in range(2):
         killed_after(1, plan_file(tmp_path, FOUR % ""), monkeypatch)
@@ -416,9 +400,8 @@ def test_cells_that_both_sides_lack_are_missing(
 )
 @pytest.mark.usefixtures("store_path")
 def test_a_killed_session_has_not_held(
-    ran: int, limit: str, verdict: str, shown: str, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    ran, limit, verdict, shown, tmp_path, monkeypatch
+):
     """Of four cells some were measured; its page says that not all of the plan has run."""
     killed_after(ran, plan_file(tmp_path, FOUR % f"expect {limit}"), monkeypatch)
     (one,) = ioplan("ls", "--format", "jsonl").lines
@@ -429,7 +412,7 @@ def test_a_killed_session_has_not_held(
     assert ioplan("ls", "--verdict", verdict, "--format", "jsonl").lines == [one]
 
 
-def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:
+def test_a_cell_that_the_plan_gained_is_not_missing(store_path):
     base, new = cut_session(store_path, 1, 3), cut_session(store_path, 2, 4)
     done = ioplan("compare", base, new)
     assert done.code == 0 and "BASE has no demo: " in done.out
@@ -437,7 +420,7 @@ def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def of_six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+def of_six(tmp_path_factory):
     """Three sessions a side, alternating: slower at queue depth 1, faster at 2."""
     path = tmp_path_factory.mktemp("six") / "results.db"
     change = {"1": -0.2, "2": 0.3, "4": -0.03}
@@ -447,15 +430,13 @@ def of_six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 
 
 @pytest.fixture
-def pair(
-    of_six: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch
-) -> tuple[str, str]:
+def pair(of_six, monkeypatch):
     path, *sides = of_six
     monkeypatch.setenv("IOPLAN_STORE", str(path))
     return sides[0], sides[1]
 
 
-def test_text_is_plain_in_80_columns(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_text_is_plain_in_80_columns(pair, tmp_path):
     """NEW is the last session by itself, and all of it may be written to a file."""
     done = ioplan("compare", *pair, "--all")
     assert all(len(line) <= 80 for line in done.out.splitlines() if "BASE" not in line)
@@ -470,11 +451,11 @@ def test_text_is_plain_in_80_columns(pair: tuple[str, str], tmp_path: Path) -> N
     assert ioplan("compare", pair[0]).out == ioplan("compare", pair[0], last).out
 
 
-def formatted(base: str, new: str, format: str) -> str:
+def formatted(base, new, format):
     return ioplan("compare", base, new, "--format", format).out
 
 
-def test_all_formats_have_the_same_verdicts(pair: tuple[str, str]) -> None:
+def test_all_formats_have_the_same_verdicts(pair):
     root, whole = ElementTree.fromstring(formatted(*pair, "junit")), compared(*pair)
     found = [*rows(whole), *found_of(whole)["all_cells"]]
     assert len(root.findall(".//testcase")) == len(found) == 15
@@ -502,7 +483,7 @@ def test_all_formats_have_the_same_verdicts(pair: tuple[str, str]) -> None:
 IDS = ("20260101-000000-aaaa", "20260102-000000-bbbb")
 
 
-def two(store: Path, one: Made, other: Made | None = None, **more: Any) -> list[str]:
+def two(store, one, other=None, **more):
     """Two sessions of one run each."""
     runs = zip(IDS, (one, other or one), strict=True)
     return [put(store, made, id=id, **more) for id, made in runs]
@@ -512,7 +493,7 @@ MADE = measurement(ios=400)
 
 
 @pytest.mark.promise("compare.failed")
-def test_identical_figures_are_equal_and_a_failure_is_worse(store_path: Path) -> None:
+def test_identical_figures_are_equal_and_a_failure_is_worse(store_path):
     """Whatever the metric; what has too few I/Os for one has a reason."""
     ids = two(store_path, run(1, MADE), status="ok")
     names = ("iops", "p90", "read.mean", "cpu")
@@ -530,7 +511,7 @@ def test_identical_figures_are_equal_and_a_failure_is_worse(store_path: Path) ->
     assert ioplan("compare", *sides[::-1]).code == 0
 
 
-def test_a_terminal_gets_what_is_decided_no_thousand_rows(store_path: Path) -> None:
+def test_a_terminal_gets_what_is_decided_no_thousand_rows(store_path):
     """All of them are in --all, and in the other formats."""
     for id, made in zip(IDS, (MADE, measurement(2, ios=500)), strict=True):
         runs = [
@@ -546,7 +527,7 @@ def test_a_terminal_gets_what_is_decided_no_thousand_rows(store_path: Path) -> N
     assert ioplan("compare", *IDS, "--all", *asked).out.count(" n=") > 410
 
 
-def test_a_report_has_what_compare_has(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_a_report_has_what_compare_has(pair, tmp_path):
     """Of the same two sessions, word for word."""
     base, new = (side.split(",")[0] for side in pair)
     page = tmp_path / "r.html"
@@ -563,7 +544,7 @@ def test_a_report_has_what_compare_has(pair: tuple[str, str], tmp_path: Path) ->
 HOSTILE = 'a|b <script>x</script>\n::error::x\x1b[31m]]>&"%0A\x00 @all [x](http://x)'
 
 
-def test_hostile_names_are_text(store_path: Path) -> None:
+def test_hostile_names_are_text(store_path):
     one = run(1, test=HOSTILE, cell={HOSTILE: HOSTILE})
     base, new = two(store_path, one, plan=HOSTILE, target=HOSTILE)
     root = ElementTree.fromstring(formatted(base, new, "junit"))
@@ -579,7 +560,7 @@ def test_hostile_names_are_text(store_path: Path) -> None:
 
 
 @pytest.mark.promise("exit_codes.compare")
-def test_what_cannot_be_compared(store_path: Path) -> None:
+def test_what_cannot_be_compared(store_path):
     other = run(1, load={"pattern": "sequential"}, run_id="b")
     one, two_ = two(store_path, run(1), other)
     empty = put(store_path, id="20260103-000000-aaaa", status="interrupted")

@@ -1,15 +1,11 @@
 """Limits of a baseline, and `ioplan plan --detect`: how many sessions find a change."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from figures import run
 from sessions import put
 from synthetic_comparisons import World, alternating, judged
@@ -21,20 +17,18 @@ pytestmark = pytest.mark.usefixtures("store_path")
 BASED = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
 
 
-def newest() -> str:
-    return str(ioplan("ls", "--format", "jsonl").lines[0]["id"])
+def newest():
+    return ioplan("ls", "--format", "jsonl").lines[0]["id"]
 
 
-def based(folder: Path, size: str, *words: str, text: str = BASED) -> str:
+def based(folder, size, *words, text=BASED):
     """A session on the simulated drive of a size; its id."""
     options = ("--backend", "sim", "--quiet", "--create", size, *words)
     ioplan("run", plan_file(folder, text), *options)
     return newest()
 
 
-def verdict_with(
-    folder: Path, key: str, size: str, text: str = BASED
-) -> dict[str, Any]:
+def verdict_with(folder, key, size, text=BASED):
     """The one verdict of a run on the simulated drive of a size, with a baseline."""
     words = ("--backend", "sim", "--create", size, "--json", "--baseline", key)
     done = ioplan("run", plan_file(folder, text), *words)
@@ -44,7 +38,7 @@ def verdict_with(
 
 
 @pytest.mark.promise("verdicts.baseline")
-def test_a_named_baseline_of_another_run_or_drive_is_no_limit(tmp_path: Path) -> None:
+def test_a_named_baseline_of_another_run_or_drive_is_no_limit(tmp_path):
     """The run was done there, too, and its figure would be held."""
     first = based(tmp_path, "256MiB")
     same = verdict_with(tmp_path, first, "256MiB")
@@ -57,7 +51,7 @@ def test_a_named_baseline_of_another_run_or_drive_is_no_limit(tmp_path: Path) ->
     assert f"baseline {first} is of ioplan sim SIM" in elsewhere["why"]
 
 
-def test_the_last_baseline_is_of_the_same_plan_and_drive(tmp_path: Path) -> None:
+def test_the_last_baseline_is_of_the_same_plan_and_drive(tmp_path):
     """Neither the newest session, nor the newest of this plan, is it."""
     mine = based(tmp_path, "256MiB")
     based(tmp_path, "256MiB", text='plan "Other"\n' + BASED)
@@ -67,7 +61,7 @@ def test_the_last_baseline_is_of_the_same_plan_and_drive(tmp_path: Path) -> None
     assert verdict["limit"] == pytest.approx(verdict["baseline_value"] / 100)
 
 
-def test_a_baseline_by_tag_is_of_this_drive_before_others(tmp_path: Path) -> None:
+def test_a_baseline_by_tag_is_of_this_drive_before_others(tmp_path):
     mine = based(tmp_path, "256MiB", "--tag", "golden")
     other = based(tmp_path, "512MiB", "--tag", "golden")
     assert verdict_with(tmp_path, "golden", "256MiB")["baseline"] == mine
@@ -77,7 +71,7 @@ def test_a_baseline_by_tag_is_of_this_drive_before_others(tmp_path: Path) -> Non
     assert "is of 512MiB in blocks of 512 B, this run of 1GiB" in verdict["why"]
 
 
-def test_a_killed_or_missing_baseline_is_none(store_path: Path, tmp_path: Path) -> None:
+def test_a_killed_or_missing_baseline_is_none(store_path, tmp_path):
     """A verdict shows the limit, the baseline and its session."""
     mine = based(tmp_path, "256MiB")
     run = ("run", plan_file(tmp_path, BASED), "--backend", "sim", "--create", "256MiB")
@@ -96,7 +90,7 @@ def test_a_killed_or_missing_baseline_is_none(store_path: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.promise("verdicts.baseline")
-def test_a_baseline_by_another_backend_is_no_limit(tmp_path: Path) -> None:
+def test_a_baseline_by_another_backend_is_no_limit(tmp_path):
     """A file's figure is none of the simulated drive, though the path is the same."""
     text = BASED.replace("1s", "200ms").replace("iops >= 1%", "p99 <= 900%")
     file = plan_file(tmp_path, text)
@@ -115,16 +109,16 @@ PLAN = """test "Reads" {
 }"""
 
 
-def asked(tmp_path: Path, change: str, *options: str) -> Done:
+def asked(tmp_path, change, *options):
     return ioplan("plan", plan_file(tmp_path, PLAN), "--detect", change, *options)
 
 
-def needs(tmp_path: Path, change: str, *options: str) -> list[dict[str, Any]]:
+def needs(tmp_path, change, *options):
     """What is answered of each metric, of IOPS first."""
     return list(json.loads(asked(tmp_path, change, "--json", *options).out)["metrics"])
 
 
-def test_without_a_store_noise_is_assumed(tmp_path: Path, store_path: Path) -> None:
+def test_without_a_store_noise_is_assumed(tmp_path, store_path):
     """And with one that has not these runs."""
     for one in needs(tmp_path, "5%"):
         assert "assumed are 2 %" in one["source"]
@@ -141,7 +135,7 @@ def test_without_a_store_noise_is_assumed(tmp_path: Path, store_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
+def test_a_store_tells_the_noise(tmp_path, store_path):
     """The simulated drive is far quieter than what is assumed; it tells of itself."""
     options = ("--backend", "sim", "--create", "256MiB", "--quiet")
     for shift in ("100ms", "200ms", "300ms"):
@@ -161,7 +155,7 @@ def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
 CELLS = 6
 
 
-def test_so_many_sessions_do_find_it(tmp_path: Path) -> None:
+def test_so_many_sessions_do_find_it(tmp_path):
     """Of the noise that is assumed: a loss of 5 % in all cells."""
     loss, world = dict.fromkeys(range(CELLS), -0.05), World(cells=CELLS)
     design = alternating(needs(tmp_path, "5%")[0]["all_cells"])
@@ -169,7 +163,7 @@ def test_so_many_sessions_do_find_it(tmp_path: Path) -> None:
     assert sum(one is not None and one.outcome == "different" for one in found) >= 27
 
 
-def test_it_answers_in_nights_which_grow_as_the_change_shrinks(tmp_path: Path) -> None:
+def test_it_answers_in_nights_which_grow_as_the_change_shrinks(tmp_path):
     """Of 2 % of noise; what the monitor takes for as large a step is about the same."""
     changes = ("20%", "10%", "5%")
     few, more, most = (needs(tmp_path, one)[0]["nights"] for one in changes)

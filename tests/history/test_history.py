@@ -1,14 +1,9 @@
 """`ioplan history` on stores with many sessions of the same runs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import jsonschema
 import numpy as np
@@ -29,13 +24,13 @@ NEW = {"identity": {"firmware": "1.1"}}
 OLD = {"identity": {"firmware": "1.0"}}
 
 
-def facts(number: int) -> dict[str, Any]:
+def facts(number):
     """A firmware that came with the change, and a governor that changed before."""
     governor = "powersave" if number < 5 else "performance"
     return (NEW if number >= AT else OLD) | {"host": {"governor": governor}}
 
 
-def factor(number: int, cell: int) -> float:
+def factor(number, cell):
     """The last two cells lose 8 % with the new firmware."""
     rng = np.random.default_rng((number, cell))
     return float(np.exp(0.01 * rng.normal())) * (
@@ -44,7 +39,7 @@ def factor(number: int, cell: int) -> float:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("history") / "results.db"
     with Store.open(path) as store:
         put_nights(store, SESSIONS, CELLS, factor, facts)
@@ -52,19 +47,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def asked(made: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def asked(made, monkeypatch):
     monkeypatch.setenv("IOPLAN_STORE", str(made))
     return lambda *words: ioplan("history", *words)
 
 
 @pytest.fixture
-def found(made: Path) -> Iterator[History]:
+def found(made):
     with Store.open(made) as store:
         yield history(store, "demo", RUNS, Question())
 
 
 @pytest.mark.promise("history.step")
-def test_a_change_is_called_with_what_changed_beside_it(found: History) -> None:
+def test_a_change_is_called_with_what_changed_beside_it(found):
     assert [one.name for one in found.series] == [
         "all cells",
         *(f"demo qd={2**cell}" for cell in range(CELLS)),
@@ -82,7 +77,7 @@ def test_a_change_is_called_with_what_changed_beside_it(found: History) -> None:
     assert found.series[0].changes[0].ratio == pytest.approx(0.92**0.5, rel=0.02)
 
 
-def test_series_are_parted_and_narrowed(made: Path) -> None:
+def test_series_are_parted_and_narrowed(made):
     asked = (
         Question(by=("firmware",)),
         Question(only={"firmware": "1.1"}),
@@ -97,11 +92,11 @@ def test_series_are_parted_and_narrowed(made: Path) -> None:
     assert change.verdict == "worse" and change.ratio > 1.05  # a latency that rises
 
 
-def rounds(path: Path) -> list[str]:
+def rounds(path):
     """Sessions of a cell in rounds, of which the last three count, and one without I/O."""
     with Store.open(path) as store:
         for night in range(4):
-            rates: list[float] = []
+            rates = []
             runs = []
             for number in range(1, 6):
                 made = measurement(10 * night + number)
@@ -114,7 +109,7 @@ def rounds(path: Path) -> list[str]:
     return ["r", "none"]
 
 
-def changed_copy(path: Path, copy: Path, *statements: str) -> Path:
+def changed_copy(path, copy, *statements):
     shutil.copy(path, copy)
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         for statement in statements:
@@ -123,9 +118,7 @@ def changed_copy(path: Path, copy: Path, *statements: str) -> Path:
 
 
 @pytest.mark.parametrize("of", ["sweep", "rounds"])
-def test_it_is_the_same_of_columns_and_of_records(
-    of: str, made: Path, tmp_path: Path
-) -> None:
+def test_it_is_the_same_of_columns_and_of_records(of, made, tmp_path):
     """Records are read where a metric is of a stream."""
     path, ids = made, RUNS
     if of == "rounds":
@@ -161,7 +154,7 @@ def test_it_is_the_same_of_columns_and_of_records(
         ),
     ],
 )
-def test_damage_is_an_error(damage: str, made: Path, tmp_path: Path) -> None:
+def test_damage_is_an_error(damage, made, tmp_path):
     path = changed_copy(made, tmp_path / "damaged.db", damage)
     for words in (["history"], ["compare", nightly_id(0), nightly_id(1)]):
         done = ioplan(*words, "--store", path)
@@ -184,9 +177,7 @@ def test_damage_is_an_error(damage: str, made: Path, tmp_path: Path) -> None:
         ("DELETE FROM figure", "iops"),
     ],
 )
-def test_damage_in_one_of_many_alike_is_an_error(
-    damage: str, metric: str, made: Path, tmp_path: Path
-) -> None:
+def test_damage_in_one_of_many_alike_is_an_error(damage, metric, made, tmp_path):
     newest = "WHERE session = (SELECT max(id) FROM session)"
     path = changed_copy(made, tmp_path / "damaged.db", f"{damage} {newest}")
     done = ioplan("history", nightly_id(0), "--metric", metric, "--store", path)
@@ -200,14 +191,14 @@ def test_damage_in_one_of_many_alike_is_an_error(
         (8, "no change confirmed in 2 series of 8 sessions;"),
     ],
 )
-def test_no_change_needs_enough_nights(nights: int, said: str, tmp_path: Path) -> None:
+def test_no_change_needs_enough_nights(nights, said, tmp_path):
     with Store.open(tmp_path / "s.db") as store:
         put_nights(store, nights, 2, lambda number, cell: 1 + 0.001 * (number % 3))
     done = ioplan("history", "--store", tmp_path / "s.db")
     assert said in " ".join(done.out.split()), done.out
 
 
-def test_the_terminal(asked: Callable[..., Any]) -> None:
+def test_the_terminal(asked):
     """As the document shows it."""
     out = asked().out
     rows = [row.rstrip() for row in out.splitlines() if row.strip()]
@@ -222,14 +213,14 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
     assert "governor powersave" in single and single.count(nightly_id(AT)) == 2
 
 
-def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:
+def test_json_has_a_schema(asked, found):
     made = json.loads(asked("--format", "json").out)
     jsonschema.validate(made, History.model_json_schema(mode="serialization"))
     assert History.model_validate(made) == found
 
 
 @pytest.mark.promise("history.never_rewritten")
-def test_looks_are_kept_in_the_store(asked: Callable[..., Any], made: Path) -> None:
+def test_looks_are_kept_in_the_store(asked, made):
     """Of one call; a second look at the same sessions adds nothing."""
     one = json.loads(asked("--format", "json").out)["series"][-1]["signals"]
     assert one[-1]["state"] == "confirmed" and one[-1]["session"] == nightly_id(AT)
@@ -240,7 +231,7 @@ def test_looks_are_kept_in_the_store(asked: Callable[..., Any], made: Path) -> N
         assert any(store.events(id) for id in map(nightly_id, range(AT, SESSIONS)))
 
 
-def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_page(asked, tmp_path):
     page = tmp_path / "history.html"
     done = asked("--format", "html", "-o", page)
     text = page.read_text()
@@ -249,7 +240,7 @@ def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
     assert '"key":"low"' in text
 
 
-def test_what_cannot_be_answered(asked: Callable[..., Any]) -> None:
+def test_what_cannot_be_answered(asked):
     for words, said in (
         (("--by", "firmwere"), "did you mean"),
         (("--cell", "qd"), "takes NAME=VALUE"),
@@ -276,7 +267,7 @@ test "W" {
 
 
 @pytest.mark.usefixtures("store_path", "rough_sim")
-def test_sessions_of_the_simulated_drive(tmp_path: Path) -> None:
+def test_sessions_of_the_simulated_drive(tmp_path):
     """Wear of runs and of preparations; figures that are all the same."""
     plan = plan_file(tmp_path, PLAN)
     for _ in range(2):

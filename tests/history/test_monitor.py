@@ -1,14 +1,12 @@
 """Where a series changes: what is known of it, and what chance makes of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_history import KINDS, NOISE, noise, series_of
 
-from ioplan.results.history import History, Series, log_limit, sentence, signals
+from ioplan.results.history import History, log_limit, sentence, signals
 from ioplan.results.history.blocks import change_line
 from ioplan.results.history.ledger import added
 from ioplan.results.history.monitor import (
@@ -16,7 +14,6 @@ from ioplan.results.history.monitor import (
     EXACT,
     FEWEST,
     SIZE,
-    Signal,
     budget,
     evidence,
 )
@@ -24,34 +21,32 @@ from ioplan.results.history.monitor import (
 SEEDS = range(1, 4)
 
 
-def looks(values: list[float] | np.ndarray) -> list[Signal]:
+def looks(values):
     return signals(list(values))[0]
 
 
-def ever(values: list[float] | np.ndarray) -> bool:
+def ever(values):
     """Whether any look has confirmed a change."""
     return any(one.state == "confirmed" for one in looks(values))
 
 
-def analysed(values: list[float] | np.ndarray) -> Series:
+def analysed(values):
     (one,) = series_of(np.asarray(values)[None])
     return one
 
 
-def steps(values: list[float] | np.ndarray) -> list[int]:
+def steps(values):
     return [one.point for one in analysed(values).changes if one.kind == "step"]
 
 
-def quiet(levels: dict[int, float], seed: int = 1) -> np.ndarray:
+def quiet(levels, seed=1):
     """Levels for so many sessions each, with noise of 0.2 %."""
     parts = [np.full(count, level) for count, level in levels.items()]
     values = np.concatenate(parts)
     return values + 0.002 * np.random.default_rng(seed).normal(size=len(values))
 
 
-def by_definition(
-    values: np.ndarray, drifts: bool, place: int, kind: int, share: float
-) -> tuple[float, ...]:
+def by_definition(values, drifts, place, kind, share):
     """Of a change, by matrices: its product with what is left, the squares of both, and
     the logarithm of what a likelihood has beside the sum of squares."""
     count, at = len(values), np.arange(len(values))
@@ -72,7 +67,7 @@ def by_definition(
 @pytest.mark.parametrize("drifts", [False, True])
 @pytest.mark.parametrize("place", [3, 9, 14])
 @pytest.mark.parametrize("kind", [0, 1])
-def test_evidence_is_as_defined(drifts: bool, place: int, kind: int) -> None:
+def test_evidence_is_as_defined(drifts, place, kind):
     values, least = np.random.default_rng(3).normal(size=20), 0.3
     degrees = 20 - 1 - drifts - (kind == 0)
     none, some = [], []
@@ -90,7 +85,7 @@ def test_evidence_is_as_defined(drifts: bool, place: int, kind: int) -> None:
     assert evident == pytest.approx(expected)
 
 
-def test_clear_changes_are_where_they_are() -> None:
+def test_clear_changes_are_where_they_are():
     """Also of figures that are all the same, as those of the simulated drive."""
     visit = [*quiet({20: 1.0, 10: 1.05}), *quiet({21: 1.0}, 2)]
     for values, places in (
@@ -106,7 +101,7 @@ def test_clear_changes_are_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("far", [0.03, 0.1, 1.5])
-def test_one_outlier_is_at_most_suspected_and_then_withdrawn(far: float) -> None:
+def test_one_outlier_is_at_most_suspected_and_then_withdrawn(far):
     values = [*quiet({20: 1.0}), 1.0 + far]
     assert not ever(values)
     after = looks([*values, *quiet({8: 1.0}, 2)])
@@ -117,20 +112,20 @@ def test_one_outlier_is_at_most_suspected_and_then_withdrawn(far: float) -> None
 
 @given(st.lists(st.floats(-5, 5, allow_nan=False), max_size=30), st.integers(0, 30))
 @settings(max_examples=20, deadline=None)
-def test_a_look_does_not_depend_on_later_ones(values: list[float], count: int) -> None:
+def test_a_look_does_not_depend_on_later_ones(values, count):
     whole = looks(values)
     assert looks(values[:count]) == [one for one in whole if one.seen < count]
     assert all(one.at < one.seen for one in whole)
 
 
 # what is no step: smaller than the threshold, little by little, or by itself
-def drawn(seed: int, level: np.ndarray, deviation: float = 0.012) -> np.ndarray:
+def drawn(seed, level, deviation=0.012):
     rng = np.random.default_rng(seed)
     return np.log(level * (1 + deviation * rng.normal(size=len(level))))
 
 
 @pytest.mark.promise("history.threshold")
-def test_less_than_the_threshold_is_no_change_however_sure() -> None:
+def test_less_than_the_threshold_is_no_change_however_sure():
     values = np.log([1.0] * 30 + [1 - 0.00002] * 90)
     assert not looks(values)
     assert steps([*quiet({40: 1.0}), *quiet({80: 1.008}, 2)]) == []
@@ -138,7 +133,7 @@ def test_less_than_the_threshold_is_no_change_however_sure() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.promise("history.drift")
-def test_a_drift_is_named_and_no_session_is_blamed(seed: int) -> None:
+def test_a_drift_is_named_and_no_session_is_blamed(seed):
     """0.1 % less each session, after 30 sessions that were the same."""
     one = analysed(drawn(seed, 1 - 0.001 * np.maximum(0, np.arange(120) - 30)))
     for change in one.changes:
@@ -150,7 +145,7 @@ def test_a_drift_is_named_and_no_session_is_blamed(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_neither_an_outlier_nor_a_drift_hides_a_step(seed: int) -> None:
+def test_neither_an_outlier_nor_a_drift_hides_a_step(seed):
     """A step in a drift is both."""
     level = np.array([1.0] * 30 + [0.75] + [1.0] * 2 + [0.92] * 87)
     (at,) = steps(drawn(seed, level))
@@ -162,7 +157,7 @@ def test_neither_an_outlier_nor_a_drift_hides_a_step(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_states_bad_nights_and_wandering_are_no_change(seed: int) -> None:
+def test_states_bad_nights_and_wandering_are_no_change(seed):
     """Which has a correlation of 0.92 and a deviation of 1 %."""
     rng = np.random.default_rng(seed)
     states = np.where(rng.random(120) < 0.5, 1.0, 0.96)
@@ -172,7 +167,7 @@ def test_states_bad_nights_and_wandering_are_no_change(seed: int) -> None:
         assert not ever(values)
 
 
-def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
+def test_a_promise_is_made_of_what_it_holds_for_only():
     """A season of 30 nights is no correlation with the night before."""
     rng = np.random.default_rng(5)
     usual = NOISE * rng.normal(size=120)
@@ -189,13 +184,13 @@ def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.promise("history.alarms")
-def test_150_looks_at_series_without_a_change_confirm_few(kind: str) -> None:
+def test_150_looks_at_series_without_a_change_confirm_few(kind):
     """5 % of 40 are two."""
     rows = NOISE * noise(np.random.default_rng(len(kind)), kind, 20, 150)
     assert sum(ever(row) for row in rows) <= 2
 
 
-def test_a_step_of_10_percent_in_noise_of_2_is_confirmed_within_ten_nights() -> None:
+def test_a_step_of_10_percent_in_noise_of_2_is_confirmed_within_ten_nights():
     """And a large one within a few."""
     rows = NOISE * np.random.default_rng(4).normal(size=(20, 40))
     rows[:, 30:] += float(np.log(1.1))
@@ -207,13 +202,13 @@ def test_a_step_of_10_percent_in_noise_of_2_is_confirmed_within_ten_nights() -> 
 
 
 @pytest.mark.promise("history.alarms")
-def test_more_series_share_one_false_alarm_a_year() -> None:
+def test_more_series_share_one_false_alarm_a_year():
     assert budget(1) == budget(20) == 0.05 and budget(300) == 1 / 300
     assert log_limit(300, 3650) > log_limit(300) > log_limit(20)
 
 
 @pytest.mark.promise("history.never_rewritten")
-def test_stored_signals_are_never_rewritten() -> None:
+def test_stored_signals_are_never_rewritten():
     """Only withdrawn, or added, and dated to the look that did it."""
     values = np.concatenate([quiet({20: 1.0}), quiet({6: 1.2}, 2)])[None]
     (now,) = series_of(values)
@@ -229,7 +224,7 @@ def test_stored_signals_are_never_rewritten() -> None:
 
 
 @pytest.mark.parametrize("count", range(3, 9))
-def test_few_sessions_have_no_change(count: int) -> None:
+def test_few_sessions_have_no_change(count):
     for seed in range(20):
         one = analysed(NOISE * np.random.default_rng(seed).normal(size=count))
         assert not one.changes and bool(one.why) == (count < 2 * FEWEST)

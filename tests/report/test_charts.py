@@ -1,12 +1,7 @@
 """The figures of a report's charts and tables, limits in them, and ways to draw many."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 import scripted
@@ -23,7 +18,6 @@ from figures import (
     run,
     stream,
 )
-from msgspec.structs import replace
 from report_charts import ID, charts, column, composed
 from sessions import session
 
@@ -32,7 +26,6 @@ from ioplan.cli import plan_of
 from ioplan.language import parse_metric
 from ioplan.records import (
     RunDetail,
-    RunRecord,
     Telemetry,
     TelemetryPoint,
     Verdict,
@@ -43,7 +36,6 @@ from ioplan.results.report import (
     Column,
     Datum,
     Reader,
-    Section,
     by_test,
     convergence,
     framed,
@@ -68,7 +60,7 @@ CPUS = {
 }
 
 
-def test_a_percentile_curve_ends_with_its_samples(store: Store) -> None:
+def test_a_percentile_curve_ends_with_its_samples(store):
     """The ten slowest I/Os support the last point, and each known percentile is one."""
     made = measurement(seconds=4, ios=500)
     store.add(record(1, made), made.detail)
@@ -83,9 +75,7 @@ def test_a_percentile_curve_ends_with_its_samples(store: Store) -> None:
     ("reads", "qds", "kind"),
     [(5, 7, "lines"), (8, 7, "heatmap"), (3, 20, "lines"), (20, 3, "lines")],
 )
-def test_a_wide_matrix_is_a_heatmap(
-    store: Store, reads: int, qds: int, kind: str
-) -> None:
+def test_a_wide_matrix_is_a_heatmap(store, reads, qds, kind):
     one, cells = measurement(), product(range(reads), range(qds))
     runs = [
         record(n, one, cell={"read": f"{read}%", "qd": str(2**qd)})
@@ -97,18 +87,14 @@ def test_a_wide_matrix_is_a_heatmap(
     assert {one.kind for one in drawn} == {kind}
 
 
-def test_shares_add_up(store: Store) -> None:
+def test_shares_add_up(store):
     store.add(*run(1))
     (bars,) = charts(store, "histogram", "iops")
     assert sum(column(bars, "y")) == pytest.approx(100)
     assert sum(column(bars, "count")) == next(store.records(ID)).total.ios
     (curve,) = charts(store, "cumulative", "iops")
     ios, time = (
-        [
-            (float(row[-2] or 0), float(row[-1] or 0))
-            for row in curve.frame.rows
-            if w in row
-        ]
+        [row[-2:] for row in curve.frame.rows if w in row]
         for w in ("of I/Os", "of time")
     )
     for rows in (ios, time):
@@ -118,7 +104,7 @@ def test_shares_add_up(store: Store) -> None:
         assert at == same and other <= share + 1e-9
 
 
-def test_an_interrupted_run_does_not_count_beside_the_finished_one() -> None:
+def test_an_interrupted_run_does_not_count_beside_the_finished_one():
     """After a resume both are there, and compare and expectations take one."""
     cell = record(1).asked.cell
     half = record(1, status="interrupted", run_id="a")
@@ -136,7 +122,7 @@ def test_an_interrupted_run_does_not_count_beside_the_finished_one() -> None:
         assert current_records(runs) == counted
 
 
-def test_trims_alone_have_their_figures(store: Store) -> None:
+def test_trims_alone_have_their_figures(store):
     """A total is of reads and writes, and would be nothing."""
     store.add(record(1, made=TRIMMED), TRIMMED.detail)
     records, reader = list(store.records(ID)), Reader(store)
@@ -150,21 +136,20 @@ def test_trims_alone_have_their_figures(store: Store) -> None:
     assert row["iops"] == 2000
 
 
-def test_convergence_shows_window_limits_and_fit() -> None:
+def test_convergence_shows_window_limits_and_fit():
     values = (100.0, 92.0, 84.0, 76.0, 68.0)
     runs = [
         record(n, round=n, cell={}, steady=assessed(*values[:n])) for n in range(1, 6)
     ]
     (found,) = convergence(points({"A": runs}), [])
     assert column(found, "y") == list(values)
-    assert found.overlay
     (window,) = found.overlay.rows
     assert window == pytest.approx((1, 5, 84, 75.6, 92.4, 68, 100, 100, 68))
     assert found.notes[0].startswith("A: not steady: range 38.1 % (limit 20 %)")
     assert "; window of 5" in found.notes[0]
 
 
-def test_the_header_gives_the_window_in_units(store: Store) -> None:
+def test_the_header_gives_the_window_in_units(store):
     steady = assessed(3.234e9, 3.254e9, metric="bandwidth", window=2)
     store.add(record(1, round=2, steady=steady), RunDetail())
     (header,) = composed(store).sections[0].headers
@@ -173,7 +158,7 @@ def test_the_header_gives_the_window_in_units(store: Store) -> None:
     assert facts["Window mean"] == "3.24 GB/s"
 
 
-def test_power_and_temperature_appear_where_they_were_measured(store: Store) -> None:
+def test_power_and_temperature_appear_where_they_were_measured(store):
     add_read_meters(store, cell={}, temperature_max_celsius=43, watts=7.0)
     found = composed(store)
     assert found.absent == ()
@@ -182,7 +167,7 @@ def test_power_and_temperature_appear_where_they_were_measured(store: Store) -> 
     assert column(shown["Temperature over time"], "y") == [41.0, 42.0, 43.0]
 
 
-def add_read_meters(store: Store, seq: int = 1, *, cell: Any, **said: float) -> None:
+def add_read_meters(store, seq=1, *, cell, **said):
     """A run of 3 s whose power, temperature and CPU time were measured."""
     cpus = {"system_cpu_percent": 80.0, "stack_cpu_percent": 50.0}
     times = {"length_s": 1, "generator_cpu_percent": 40.0, **cpus}
@@ -196,9 +181,7 @@ def add_read_meters(store: Store, seq: int = 1, *, cell: Any, **said: float) -> 
 
 
 @pytest.mark.parametrize("name", CPUS)
-def test_each_cpu_time_has_its_name_its_unit_and_its_meaning(
-    store: Store, name: str
-) -> None:
+def test_each_cpu_time_has_its_name_its_unit_and_its_meaning(store, name):
     for seq in (1, 2):
         add_read_meters(store, seq, cell={"qd": str(seq)})
     for kind, by in (("lines", "qd"), ("lines", "time"), ("table", "qd")):
@@ -209,13 +192,11 @@ def test_each_cpu_time_has_its_name_its_unit_and_its_meaning(
         if kind == "lines":
             unit = "IOPS per % of one CPU" if "iops" in name else "(% of one CPU)"
             made_of = spec(picture)
-            assert made_of and unit in made_of["encoding"]["y"]["axis"]["title"]
+            assert unit in made_of["encoding"]["y"]["axis"]["title"]
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars"])
-def test_the_largest_latency_is_averaged_over_the_sweep(
-    store: Store, kind: str
-) -> None:
+def test_the_largest_latency_is_averaged_over_the_sweep(store, kind):
     for seq in (1, 2, 3):
         store.add(*run(seq, cell={"qd": str(2**seq)}))
     (found,) = charts(store, kind, "max", by="qd")
@@ -233,9 +214,7 @@ def test_the_largest_latency_is_averaged_over_the_sweep(
         ((300, 400, 200, 395), "95 % of the maximum at QD 4"),
     ],
 )
-def test_what_falls_for_good_is_not_saturated(
-    store: Store, rates: Sequence[int], said: str
-) -> None:
+def test_what_falls_for_good_is_not_saturated(store, rates, said):
     for seq, rate in enumerate(rates, 1):
         made = record(seq, cell={"qd": str(2**seq)}, made=measurement(seq, 2, rate))
         store.add(made, RunDetail())
@@ -243,7 +222,7 @@ def test_what_falls_for_good_is_not_saturated(
     assert found.notes[-1] == f"A: {said}"
 
 
-def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -> None:
+def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store):
     for seq in (1, 2):
         store.add(*run(seq, cell={"read": f"{seq}%"}))
     names = ("iops", "mean", "watts", "p99.999")
@@ -256,7 +235,7 @@ def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -
     assert found.notes == ("2 points skipped: p99.999: needs 1,000,000 I/Os",)
 
 
-def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:
+def test_the_table_of_runs_leaves_out_what_is_always_so(store):
     figures = ["IOPS", "throughput", "mean", "p50", "p99", "p99.9", "max"]
     titles, last = ["queue depth", "I/Os", *figures], "against it"
     lost = {"status": "failed", "message": "gone"}
@@ -268,14 +247,14 @@ def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:
         assert seq == 1 or shown == [*titles, *more, last]
 
 
-def test_sequential_runs_are_drawn_by_their_throughput(store: Store) -> None:
+def test_sequential_runs_are_drawn_by_their_throughput(store):
     made = record(1, cell={}, load={"pattern": "sequential"})
     store.add(made, RunDetail(series=THREE))
     (section,) = composed(store).sections
     assert section.pictures[0].title == "Throughput over time"
 
 
-def test_trims_beside_other_cells_have_their_headline(store: Store) -> None:
+def test_trims_beside_other_cells_have_their_headline(store):
     """Of the cell that does nothing else; its kind is told by the workload."""
     only = {"cell": {"trim": "100%"}, "load": {"trim_percent": 100.0}}
     store.add(record(1, TRIMMED, **only), TRIMMED.detail)
@@ -285,14 +264,14 @@ def test_trims_beside_other_cells_have_their_headline(store: Store) -> None:
     assert list(trims) == ["trim.mean", "trim.iops"] and trims["trim.iops"] == 2000
 
 
-def test_a_step_has_its_name_or_its_number_and_what_it_does() -> None:
+def test_a_step_has_its_name_or_its_number_and_what_it_does():
     made = measurement()
 
-    def step(number: int, name: str = "", **load: object) -> RunRecord:
+    def step(number, name="", **load):
         return record(number + 1, made, cell={}, step=number, name=name, load=load)
 
-    reads: dict[str, Any] = {"pattern": "random", "read_percent": 100.0}
-    writes: dict[str, Any] = {"pattern": "sequential", "read_percent": 0.0}
+    reads = {"pattern": "random", "read_percent": 100.0}
+    writes = {"pattern": "sequential", "read_percent": 0.0}
     trims, mix = step(1, trim_percent=100.0), step(1, read_percent=70.0)
     for runs, names in (
         ([step(0, **reads)], [""]),
@@ -307,14 +286,12 @@ def test_a_step_has_its_name_or_its_number_and_what_it_does() -> None:
         assert [one.dimensions.get("step", "") for one in found] == names
 
 
-def verdict(limit: float, outcome: Any = "held", text: str = "iops > 100") -> Verdict:
+def verdict(limit, outcome="held", text="iops > 100"):
     line = f"expect {text}"
     return Verdict(expectation=line, outcome=outcome, actual=1, limit=limit, unit="1/s")
 
 
-def sweep(
-    store: Store, *verdicts: tuple[Verdict, ...], kind: str = "lines"
-) -> ChartSpec:
+def sweep(store, *verdicts, kind="lines"):
     for seq, found in enumerate(verdicts, start=1):
         store.add(*run(seq, cell={"qd": str(seq)}, verdicts=found))
     (found,) = charts(store, kind, "iops", by="qd")
@@ -322,20 +299,17 @@ def sweep(
 
 
 @pytest.mark.parametrize(("kind", "second"), [("lines", 2.0), ("bars", "2")])
-def test_a_limit_of_all_cells_goes_across_one_of_some_stands_there(
-    store: Store, kind: str, second: Any
-) -> None:
+def test_a_limit_of_all_cells_goes_across_one_of_some_stands_there(store, kind, second):
     """Of the three cells all have one limit, the second another one, too."""
     every, some = verdict(250), verdict(200, text="iops > 200 when qd == 2")
     found = sweep(store, (every,), (every, some), (every,), kind=kind)
-    assert found.limits
     assert set(found.limits.rows) == {
         (None, 250, "iops > 100"),
         (second, 200, "iops > 200 when qd == 2"),
     }
 
 
-def test_a_point_tells_which_expectation_it_does_not_meet(store: Store) -> None:
+def test_a_point_tells_which_expectation_it_does_not_meet(store):
     found = sweep(store, (verdict(250),), (verdict(400, "failed"),))
     rows = [row["judged"] for row in found.frame.records()]
     assert rows == ["", "failed: expect iops > 100"]
@@ -343,13 +317,12 @@ def test_a_point_tells_which_expectation_it_does_not_meet(store: Store) -> None:
     assert [one.get("transform") for one in layers_of(found)].count(marked) == 1
 
 
-def layers_of(picture: ChartSpec, way: str = "together") -> list[dict[str, Any]]:
+def layers_of(picture, way="together"):
     view = modes(picture)[way]["spec"]
-    layers: list[dict[str, Any]] = view.get("spec", view)["layer"]
-    return layers
+    return view.get("spec", view)["layer"]
 
 
-def test_a_limit_far_away_is_a_note(store: Store, tmp_path: Path) -> None:
+def test_a_limit_far_away_is_a_note(store, tmp_path):
     """Nothing is told of what was met, or is of another figure."""
     found = sweep(store, (verdict(9_000_000),), (verdict(9_000_000),))
     assert found.limits is None
@@ -359,10 +332,10 @@ def test_a_limit_far_away_is_a_note(store: Store, tmp_path: Path) -> None:
         opened.begin(session())
         found = sweep(opened, (verdict(250),), (other,))
     assert "judged" not in [one.key for one in found.frame.columns]
-    assert found.limits and len(found.limits.rows) == 1
+    assert len(found.limits.rows) == 1
 
 
-def test_a_heatmap_frames_the_cell(store: Store) -> None:
+def test_a_heatmap_frames_the_cell(store):
     for seq, some in ((1, ()), (2, (verdict(1, "failed"),))):
         cell = {"qd": "1", "size": f"{4 * seq}KiB"}
         store.add(*run(seq, cell=cell, verdicts=some))
@@ -372,10 +345,9 @@ def test_a_heatmap_frames_the_cell(store: Store) -> None:
 
 
 FEW, NUMBER = 8, 20
-COLORS = 8
 
 
-def picture(sessions: int, kind: Any = "lines", per: int = 1) -> ChartSpec:
+def picture(sessions, kind="lines", per=1):
     data = [
         Datum({"session": f"drive {s}", "read": f"{p}%"}, (2.0**q, 1000.0 * s))
         for s in range(sessions)
@@ -387,14 +359,14 @@ def picture(sessions: int, kind: Any = "lines", per: int = 1) -> ChartSpec:
     return ChartSpec(kind, "IOPS", "", frame, "x", "y", channels)
 
 
-def marks_of(picture: ChartSpec, way: str, role: str) -> list[str]:
+def marks_of(picture, way, role):
     """Of the layers of a role."""
     wanted = {"filter": f"datum.role === '{role}'"}
     layers = layers_of(picture, way)
     return [one["mark"]["type"] for one in layers if wanted in one.get("transform", [])]
 
 
-def test_many_sessions_have_panels_and_a_spread() -> None:
+def test_many_sessions_have_panels_and_a_spread():
     """Thirteen sessions and more take the colour; what the plan wants, the panels."""
     drawn = picture(NUMBER)
     found = modes(drawn)
@@ -412,18 +384,11 @@ def test_many_sessions_have_panels_and_a_spread() -> None:
     assert each["spread"]["panel"] == each["together"]["panel"]
 
 
-def test_many_have_more_ways_and_a_spread_needs_a_shared_x() -> None:
+def test_many_have_more_ways_and_a_spread_needs_a_shared_x():
     assert list(modes(picture(FEW))) == ["together"]
     assert list(modes(picture(NUMBER))) == ["together", "apart", "spread"]
     for kind in ("hockey", "cumulative", "histogram"):
         assert list(modes(picture(NUMBER, kind))) == ["together", "apart"]
-
-
-def test_other_series_fade_while_one_is_looked_at() -> None:
-    line = next(o for o in layers_of(picture(2)) if o["mark"]["type"] == "line")
-    assert "lit" in line["encoding"]["opacity"]["condition"]["test"]
-    plain = replace(picture(2), channels=picture(1).channels)
-    assert all("opacity" not in one.get("encoding", {}) for one in layers_of(plain))
 
 
 CELLS = """test "Capacity" {
@@ -441,12 +406,12 @@ COMMAND = ("--backend", "scripted", "--option", "target=cliff", "--option", "see
 
 
 @pytest.fixture
-def sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def sought(tmp_path, monkeypatch):
     """Runs a plan on a target that bears 20 000 IOPS: what it is told by, its picture of
     probes, and what is printed."""
     monkeypatch.syspath_prepend(str(scripted.install(tmp_path / "installed")))
 
-    def ran(text: str) -> tuple[Section, ChartSpec, str]:
+    def ran(text):
         store = tmp_path / "results.db"
         done = ioplan("run", plan_file(tmp_path, text), *COMMAND, "--store", store)
         assert done.code == 0, done.err
@@ -462,7 +427,7 @@ def sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.long
-def test_what_was_found_and_what_was_tried(sought: Any) -> None:
+def test_what_was_found_and_what_was_tried(sought):
     found, picture, printed = sought(CELLS)
     rows = list(found.runs.records())
     assert [(row["found"], row["found_no"]) for row in rows] == [(19_240, 20_200)] * 2
@@ -477,14 +442,13 @@ def test_what_was_found_and_what_was_tried(sought: Any) -> None:
         assert row[answer] == ("yes" if yes else "no")
         assert row["y"] == pytest.approx(500_000 if yes else 2_000_000, rel=0.01)
     assert len(rows) == sum("rate=" in line for line in printed.splitlines())
-    assert picture.overlay
     assert {row["limit"] for row in picture.overlay.records()} == {1_000_000}
     assert picture.notes[0].startswith("size=4KiB: rate = 19_240 iops: fails at 20_200")
     drawn = printed.partition(picture.title)[2]
     assert "a answer yes   b answer no" in drawn and "1 ms┤─" in drawn
 
 
-def test_a_knee_has_no_limit_and_no_answers(sought: Any) -> None:
+def test_a_knee_has_no_limit_and_no_answers(sought):
     _, picture, _ = sought(KNEE)
     assert picture.title == "Probes: IOPS by rate"
     assert picture.overlay is None and not picture.channels.color

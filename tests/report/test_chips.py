@@ -1,32 +1,24 @@
 """What the first screen says must be known: each chip, its tone, where it leads."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from figures import assessed, changed, run
 from report_charts import ID, composed
 
-from ioplan.records import RunRecord, Verdict
-from ioplan.results.report import Document
-from ioplan.results.store import Store
+from ioplan.records import Verdict
 
-Chip = tuple[str, str, str]
-"""Tone, text, and the section that it leads to."""
 NOT_FINISHED = ("warning", "the session did not finish", "")
 NONE = ("soft", "no expectations judged", "")
 POWER = ("soft", "power, temperature: not measured", "")
 
 
-def verdict(outcome: Any, actual: float, line: str = "p99 <= 2ms") -> Verdict:
+def verdict(outcome, actual, line="p99 <= 2ms"):
     expectation = f"expect {line}"
     return Verdict(
         expectation=expectation, outcome=outcome, actual=actual, limit=2e6, unit="ns"
     )
 
 
-def report_of(store: Store, *records: tuple[str, dict[str, Any]]) -> Document:
+def report_of(store, *records):
     """A session of runs, each of a test, with what differs from a sound one."""
     for seq, (test, more) in enumerate(records, 1):
         one, detail = run(seq)
@@ -35,11 +27,11 @@ def report_of(store: Store, *records: tuple[str, dict[str, Any]]) -> Document:
     return composed(store)
 
 
-def chips(found: Document) -> list[Chip]:
+def chips(found):
     return [(one.tone, one.text, one.link) for one in found.screen.chips]
 
 
-CASES: list[tuple[list[tuple[str, dict[str, Any]]], list[Chip]]] = [
+CASES = [
     ([("A", {})], [NONE, NOT_FINISHED, POWER]),
     (
         [("A", {}), ("B", {"status": "failed", "message": "gone"})],
@@ -82,13 +74,11 @@ CASES: list[tuple[list[tuple[str, dict[str, Any]]], list[Chip]]] = [
 
 
 @pytest.mark.parametrize(("records", "expected"), CASES)
-def test_each_chip_has_a_tone_and_leads_to_its_test(
-    store: Store, records: list[Any], expected: list[Chip]
-) -> None:
+def test_each_chip_has_a_tone_and_leads_to_its_test(store, records, expected):
     assert chips(report_of(store, *records)) == expected
 
 
-def test_the_gravest_five_are_shown(store: Store) -> None:
+def test_the_gravest_five_are_shown(store):
     """And the sentence is of the expectation that missed its limit by most."""
     found = report_of(
         store,
@@ -128,16 +118,16 @@ def test_the_gravest_five_are_shown(store: Store) -> None:
     ],
 )
 def test_the_sentence_has_the_digits_that_tell_figure_and_limit(
-    store: Store, actual: float, line: str, sentence: str
-) -> None:
+    store, actual, line, sentence
+):
     found = report_of(store, ("A", {"verdicts": (verdict("failed", actual, line),)}))
     assert found.screen.sentence == f"1 of 1 expectation failed: {sentence}"
 
 
-def test_the_first_line_has_date_runs_and_version(store: Store) -> None:
+def test_the_first_line_has_date_runs_and_version(store):
     store.finish(ID, "ok", "2026-11-21T05:46:12Z")
     found = report_of(store, ("A", {}), ("B", {}))
-    records: list[RunRecord] = list(store.records(ID))
+    records = list(store.records(ID))
     began, runs, version = found.screen.line.split(" · ")
     assert began == f"{store.session(ID).started_at[:16].replace('T', ' ')} UTC"
     assert runs.startswith(f"{len(records)} runs, ") and version.startswith("ioplan ")

@@ -1,17 +1,13 @@
 """A report: its first screen and sections, its lines of judgements, its badge, its page."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import product
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import paths
 import pytest
-from command import Done, ioplan
+from command import ioplan
 from figures import changed, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +17,6 @@ from sessions import put
 from ioplan.language import Metric
 from ioplan.records import Verdict
 from ioplan.results.report import (
-    Document,
     Judgement,
     Reader,
     page,
@@ -30,10 +25,9 @@ from ioplan.results.report import (
     verdict_lines,
     worst,
 )
-from ioplan.results.store import Store
 
 
-def verdict(outcome: Any, number: int = 0) -> Verdict:
+def verdict(outcome, number=0):
     text = f"expect p99 < {number}us"
     return Verdict(expectation=text, outcome=outcome, actual=1.0, limit=2.0, unit="ns")
 
@@ -49,7 +43,7 @@ def verdict(outcome: Any, number: int = 0) -> Verdict:
         ("held", False, "soft: the expectation passed; warning: the session did not finish"),
     ],
 )  # fmt: skip
-def test_the_first_screen(store: Store, outcomes: str, ended: bool, chip: str) -> None:
+def test_the_first_screen(store, outcomes, ended, chip):
     """Where a session did not finish, nothing has a tick."""
     judged = tuple(verdict(one, number) for number, one in enumerate(outcomes.split()))
     store.add(*run(1, verdicts=judged))
@@ -64,7 +58,7 @@ def test_the_first_screen(store: Store, outcomes: str, ended: bool, chip: str) -
     assert "power, temperature: not measured" in page(found)
 
 
-def many(store: Store, count: int, bad: int = -1) -> Document:
+def many(store, count, bad=-1):
     """So many sessions that held, but one."""
     made, detail = run(1)
     ids = [f"20261122-054512-b{n:03}" for n in range(count)]
@@ -74,7 +68,7 @@ def many(store: Store, count: int, bad: int = -1) -> Document:
     return composed(store, *ids)
 
 
-def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
+def test_what_fails_in_one_of_many_sessions_is_seen(store):
     """And what all of them share stands once."""
     found = many(store, 20, bad=15)
     (section,) = found.sections
@@ -92,7 +86,7 @@ def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
     assert html.count("<dd>sim 1</dd>") == 1 and "What all 20 sessions share" in html
 
 
-def test_several_sessions_share_their_charts(store: Store) -> None:
+def test_several_sessions_share_their_charts(store):
     """A run that failed comes first."""
     other = put(store, id="20261122-054512-b7k2", backend="fio")
     for seq in (1, 2, 3):
@@ -123,9 +117,7 @@ def test_several_sessions_share_their_charts(store: Store) -> None:
         ("F1 F1", ["M, aaa0", "M, aaa1"]),
     ],
 )
-def test_a_session_is_called_by_its_differences(
-    store: Store, drives: str, headings: list[str]
-) -> None:
+def test_a_session_is_called_by_its_differences(store, drives, headings):
     ids = []
     for number, firmware in enumerate(drives.split()):
         model = "N" if firmware == "N" else "M"
@@ -135,10 +127,8 @@ def test_a_session_is_called_by_its_differences(
     assert [one.heading for one in composed(store, *ids).sessions] == headings
 
 
-def test_it_is_written_or_an_error_says_what_to_do(
-    tmp_path: Path, store: Store
-) -> None:
-    def reported(*words: str | Path) -> Done:
+def test_it_is_written_or_an_error_says_what_to_do(tmp_path, store):
+    def reported(*words):
         return ioplan("report", *words, "--store", store.where)
 
     out, nowhere = tmp_path / "report.html", tmp_path / "missing" / "report.html"
@@ -157,11 +147,11 @@ QDS, READS = ("1", "2", "4", "8", "16"), ("100%", "0%")
 EXPECTED = "expect p99 <= 1ms"
 
 
-def failed_lines(failing: set[tuple[str, str]]) -> list[str]:
+def failed_lines(failing):
     """Of a matrix in which p99 is the queue depth in milliseconds where it failed."""
     made = []
     for qd, read in product(QDS, READS):
-        outcome: Any = "failed" if (qd, read) in failing else "held"
+        outcome = "failed" if (qd, read) in failing else "held"
         actual = 1e6 * int(qd) + 5e5 if outcome == "failed" else 5e5
         verdict = Verdict(
             expectation=EXPECTED, outcome=outcome, actual=actual, limit=1e6, unit="ns"
@@ -187,9 +177,7 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize(("failing", "line"), TOGETHER)
-def test_many_cells_have_a_line_together(
-    failing: set[tuple[str, str]], line: str
-) -> None:
+def test_many_cells_have_a_line_together(failing, line):
     """With the values that tell them from the others; a few have a line each."""
     (found,) = failed_lines(failing)
     assert found.startswith(f"failed in {line}")
@@ -200,6 +188,15 @@ def test_many_cells_have_a_line_together(
     ]
 
 
+@pytest.mark.parametrize(("off", "shown"), [(0.25, "3,000.3"), (-0.1, "2,999.9")])
+def test_a_figure_that_failed_its_limit_is_not_shown_as_the_limit(off, shown):
+    how = {"expectation": EXPECTED, "outcome": "failed", "unit": "1/s"}
+    verdict = Verdict(actual=3000 + off, limit=3000, **how)
+    made = Judgement(EXPECTED, "failed", {"qd": "1"}, verdict)
+    ((_, line),) = verdict_lines([made], limits=True)
+    assert f": {shown}, limit 3,000" in line
+
+
 HELD = "\n  expect errors == 0"
 FAILS = "\n  expect p99 < 1ns"
 OPEN = "\n  expect p99.9 < 1s"
@@ -207,7 +204,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.mark.promise("verdicts.everywhere")
-def test_a_badge_tells_the_first_screen(tmp_path: Path, store_path: Path) -> None:
+def test_a_badge_tells_the_first_screen(tmp_path, store_path):
     plan, out, colors = tmp_path / "a.ioplan", tmp_path / "badge.svg", set()
     for lines, text in (
         (HELD, "1 held, simulated"),
@@ -245,13 +242,13 @@ VALUES = st.recursive(
 
 @settings(max_examples=25)
 @given(VALUES)
-def test_json_cannot_leave_its_script(value: Any) -> None:
+def test_json_cannot_leave_its_script(value):
     text = safe(value)
     assert json.loads(text) == value
     assert not re.search("[<>&\u2028\u2029]", text)
 
 
-def expressions(node: Any) -> list[str]:
+def expressions(node):
     """All that Vega would read as a program."""
     names = {"labelExpr", "filter", "calculate", "test", "expr", "signal"}
     if isinstance(node, list):
@@ -263,7 +260,7 @@ def expressions(node: Any) -> list[str]:
     return own + expressions(list(node.values()))
 
 
-def test_no_text_of_a_plan_becomes_a_program(store: Store) -> None:
+def test_no_text_of_a_plan_becomes_a_program(store):
     evil = "'); alert(1) //"
     for seq in range(1, 6):
         cell = {evil: f"{evil}{seq % 2}", "x": f"{evil}{seq}", "y": f"{evil}{seq % 3}"}
@@ -274,7 +271,7 @@ def test_no_text_of_a_plan_becomes_a_program(store: Store) -> None:
     assert not any(evil in text for one in made for text in expressions(one))
 
 
-def contrast(*colors: str) -> float:
+def contrast(*colors):
     """Of two of #rrggbb."""
     found = (
         luminance([int(color[i : i + 2], 16) for i in (1, 3, 5)]) for color in colors
@@ -284,7 +281,7 @@ def contrast(*colors: str) -> float:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_colours_can_be_read(store: Store, dark: bool) -> None:
+def test_colours_can_be_read(store, dark):
     """WCAG's 4.5 for text, 3 for marks."""
     html = page(many(store, 1, bad=1))
     pairs = re.findall(r"--([a-z]+): light-dark\((#\w{6}), (#\w{6})\)", html)
@@ -303,7 +300,7 @@ def test_colours_can_be_read(store: Store, dark: bool) -> None:
         assert contrast(text, colors["card"]) >= 4.5, text
 
 
-def test_the_licences_are_of_the_versions_that_are_bundled() -> None:
+def test_the_licences_are_of_the_versions_that_are_bundled():
     versions = json.loads((HTML / "vendor/package.json").read_text())["dependencies"]
     licences = (HTML / "vendor/LICENSES.txt").read_text()
     for name, version in versions.items():

@@ -1,11 +1,6 @@
 """What failed is marked, with no point and no axis that ends before; losses after power cuts."""
 
-from __future__ import annotations
-
 import io
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from figures import changed, measurement, record, run
@@ -14,16 +9,9 @@ from rich.console import Console
 from sessions import GONE, STOPPED, SWEPT, failed_sweep, put
 
 from ioplan.language import SteadyRule, parse_metric
-from ioplan.records import PowerCutMade, RunRecord
+from ioplan.records import PowerCutMade
 from ioplan.results.measure import Figure, assess
-from ioplan.results.report import (
-    FAILED,
-    ChartSpec,
-    convergence,
-    points,
-    show_records,
-    spec,
-)
+from ioplan.results.report import FAILED, convergence, points, show_records, spec
 from ioplan.results.store import Store
 
 OK = [qd for qd in SWEPT if qd not in (STOPPED, GONE)]
@@ -31,17 +19,17 @@ NOTE = f"{FAILED} failed or stopped, so without a figure: 2 runs"
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def swept(tmp_path_factory):
     with Store.open(tmp_path_factory.mktemp("swept") / "results.db") as opened:
         put(opened, *failed_sweep())
         yield opened
 
 
-def chart(store: Store, kind: str, metrics: str, by: str = "") -> ChartSpec:
+def chart(store, kind, metrics, by=""):
     return charts(store, kind, *metrics.split(), by=by)[0]
 
 
-def drawn_part(picture: ChartSpec) -> str:
+def drawn_part(picture):
     """What a terminal shows, without the notes."""
     text = printed(picture)
     assert all(note in text for note in picture.notes)
@@ -49,7 +37,7 @@ def drawn_part(picture: ChartSpec) -> str:
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars"])
-def test_a_sweep_keeps_its_axis_and_marks_what_failed(swept: Store, kind: str) -> None:
+def test_a_sweep_keeps_its_axis_and_marks_what_failed(swept, kind):
     found = chart(swept, kind, "iops", "qd")
     assert NOTE in found.notes
     rows = {str(row["x"]).removesuffix(".0"): row for row in found.frame.records()}
@@ -64,11 +52,10 @@ def test_a_sweep_keeps_its_axis_and_marks_what_failed(swept: Store, kind: str) -
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars", "heatmap"])
-def test_the_page_draws_a_mark_in_place_of_a_point(swept: Store, kind: str) -> None:
+def test_the_page_draws_a_mark_in_place_of_a_point(swept, kind):
     """Only lines are given the rows without a value: they are broken there."""
     found = chart(swept, kind, "iops", "qd size" if kind == "heatmap" else "qd")
     made = spec(found)
-    assert made
     failed = [one for one in made["layer"] if one["mark"].get("text") == FAILED]
     broken = "datum.status && datum.status !== 'ok'"
     assert [one["transform"] for one in failed] == [[{"filter": broken}]]
@@ -86,7 +73,7 @@ def test_the_page_draws_a_mark_in_place_of_a_point(swept: Store, kind: str) -> N
         assert all(f" {qd} " in text for qd in SWEPT)
 
 
-def test_a_table_marks_its_row(swept: Store) -> None:
+def test_a_table_marks_its_row(swept):
     found = chart(swept, "table", "iops mean", "qd")
     rows = {row["d0"]: row for row in found.frame.records()}
     assert rows[GONE]["m0"] is None and rows[STOPPED]["m1"] is None
@@ -97,7 +84,7 @@ def test_a_table_marks_its_row(swept: Store) -> None:
         assert (FAILED in lines[qd]) == (qd not in OK)
 
 
-def test_where_no_axis_has_a_place_for_it_it_is_a_note(swept: Store) -> None:
+def test_where_no_axis_has_a_place_for_it_it_is_a_note(swept):
     for kind, metric, by, key in (
         *((one, "p99", "", "d0") for one in ("percentiles", "cumulative", "histogram")),
         ("lines", "mean", "iops", "at"),
@@ -107,7 +94,7 @@ def test_where_no_axis_has_a_place_for_it_it_is_a_note(swept: Store) -> None:
         assert NOTE in found.notes
 
 
-def test_a_run_over_time_is_marked_where_it_ended(swept: Store) -> None:
+def test_a_run_over_time_is_marked_where_it_ended(swept):
     """Its intervals were measured; the mean of the last part is not that of a run."""
     found = chart(swept, "lines", "iops", "time")
     assert f"{FAILED} where a run failed or was stopped" in found.notes
@@ -119,9 +106,7 @@ def test_a_run_over_time_is_marked_where_it_ended(swept: Store) -> None:
     assert found.overlay is None
 
 
-def test_where_all_has_failed_the_page_and_the_terminal_say_so(
-    store: Store, tmp_path: Path
-) -> None:
+def test_where_all_has_failed_the_page_and_the_terminal_say_so(store, tmp_path):
     """A cell whose round failed is marked, too: a mean of the other rounds would not be
     that of the window."""
     for seq in (1, 2):
@@ -142,12 +127,12 @@ def test_where_all_has_failed_the_page_and_the_terminal_say_so(
     assert [row["status"] for row in over] == ["ok", "ok", "failed", "ok"]
 
 
-def test_both_tables_of_runs_have_figures_until_then_and_the_mark(swept: Store) -> None:
+def test_both_tables_of_runs_have_figures_until_then_and_the_mark(swept):
     out, records = io.StringIO(), list(swept.records(ID))
     console = Console(file=out, width=80)
     show_records(console, swept, swept.session(ID), records, tables=True)
     table = out.getvalue().partition("IOPS by queue depth")[0]
-    lines: dict[str, str] = {}
+    lines = {}
     for line in filter(str.strip, table.splitlines()):
         lines.setdefault(line.split()[0], line.replace(" all ", " "))
     sign = f"{FAILED} failed or stopped: the figures are of what was done until then"
@@ -160,7 +145,7 @@ def test_both_tables_of_runs_have_figures_until_then_and_the_mark(swept: Store) 
     assert rows[GONE]["iops"] is None and rows[STOPPED]["iops"]
 
 
-def in_rounds(failed: int) -> list[Any]:
+def in_rounds(failed):
     """Four rounds of a tracked cell, one of which failed."""
     rule, values, made = SteadyRule(metric=parse_metric("iops"), window=3), [], []
     for number in range(1, 5):
@@ -175,7 +160,7 @@ def in_rounds(failed: int) -> list[Any]:
     return made
 
 
-def test_a_round_that_failed_is_no_point_of_the_convergence() -> None:
+def test_a_round_that_failed_is_no_point_of_the_convergence():
     """Nor is its window drawn, of which it would be a 0.
 
     After round 1 has failed, rounds 3 and 4 are there, 1 too, and the window of three
@@ -189,7 +174,7 @@ def test_a_round_that_failed_is_no_point_of_the_convergence() -> None:
     assert found.notes[0] == "A: not steady: round 2 failed"
     assert FAILED in printed(found).partition("A: not")[0]
     (found,) = convergence(points({"A": in_rounds(failed=1)}), [])
-    assert found.overlay and found.overlay.rows[0][:2] == (2.0, 4.0)
+    assert found.overlay.rows[0][:2] == (2.0, 4.0)
 
 
 MADE = record(1, measurement(), cell={})
@@ -199,17 +184,17 @@ PROMISES = (
 )
 
 
-def cut() -> RunRecord:
+def cut():
     return changed(MADE, power_cut=PowerCutMade(at_s=1.0, off_s=2.0))
 
 
-def read(**found: int) -> RunRecord:
+def read(**found):
     known = dict.fromkeys(PROMISES, 0) | {"promised_by_flush": 5} | found
-    facts: dict[str, Any] = {"verify": known}
+    facts = {"verify": known}
     return changed(MADE, backend=MADE.backend.model_copy(update={"facts": facts}))
 
 
-def judged(store: Store, *runs: RunRecord, id: str = ID) -> list[tuple[str, str]]:
+def judged(store, *runs, id=ID):
     """The report's lines on a session of these runs."""
     made = [
         changed(one, seq=n, run_id=f"r{n}", step=n) for n, one in enumerate(runs, 1)
@@ -220,13 +205,13 @@ def judged(store: Store, *runs: RunRecord, id: str = ID) -> list[tuple[str, str]
 
 @pytest.mark.parametrize(("cuts", "text"), [(1, "95 %"), (10, "26 %"), (59, "5.0 %")])
 @pytest.mark.promise("durability.bound")
-def test_zero_losses_are_a_bound(store: Store, cuts: int, text: str) -> None:
+def test_zero_losses_are_a_bound(store, cuts, text):
     """As docs/durability.md has them; 59 is the well-known least number for 5 %."""
     ((outcome, line),) = judged(store, *(cut(), read()) * cuts)
     assert outcome == "held" and f"at most {text} of such cuts" in line
 
 
-def test_a_loss_is_counted_by_its_cut(store: Store) -> None:
+def test_a_loss_is_counted_by_its_cut(store):
     """And how a promise was broken is said."""
     for number, name in enumerate(PROMISES):
         lost, id = read(**{name: 3}), f"20261122-054512-aaa{number}"
@@ -246,7 +231,7 @@ BROKEN = (
 )
 
 
-def test_a_cut_after_which_nothing_promised_was_read_says_nothing(store: Store) -> None:
+def test_a_cut_after_which_nothing_promised_was_read_says_nothing(store):
     """As where all is overwritten after it, or no flush ended before it; nor does what
     was not read, or read before a cut."""
     nothing = read(promised_by_flush=0, rolled_back=4)

@@ -1,7 +1,5 @@
 """Figures as texts: on the page as in the terminal, three digits and a unit."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -24,7 +22,7 @@ console.log(JSON.stringify(texts));
 """
 
 
-def values() -> list[float]:
+def values():
     """Of all sizes, round ones, and such that lie at the edge of a digit or a unit."""
     rng = random.Random(5)
     edges = (0.9994, 0.9995, 0.99951, 1, 1.005, 1.125, 9.995, 9.9949, 2.5, 1.0051)
@@ -40,7 +38,7 @@ def values() -> list[float]:
 )
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.slow
-def test_the_page_writes_figures_as_all_else_does(unit: str) -> None:
+def test_the_page_writes_figures_as_all_else_does(unit):
     folder = resources.files("ioplan.results.report.html")
     source = (folder / "script" / "units.js").read_text(encoding="utf-8")
     pairs = [(value, unit) for value in values()]
@@ -76,7 +74,7 @@ def test_the_page_writes_figures_as_all_else_does(unit: str) -> None:
         (None, "1/s", "–"),
     ],
 )  # fmt: skip
-def test_a_figure_in_words(value: float | None, unit: str, text: str) -> None:
+def test_a_figure_in_words(value, unit, text):
     assert metric_text(value, unit) == text
 
 
@@ -88,7 +86,5 @@ def test_a_figure_in_words(value: float | None, unit: str, text: str) -> None:
         *((249_999, 250_000, "ns", "249.999 µs"), (86_300, 250_000_000, "ns", "86.3 µs")),
     ],
 )  # fmt: skip
-def test_what_failed_its_limit_is_not_shown_as_the_limit(
-    value: float, limit: float, unit: str, text: str
-) -> None:
+def test_what_failed_its_limit_is_not_shown_as_the_limit(value, limit, unit, text):
     assert told_apart(value, limit, unit) == text

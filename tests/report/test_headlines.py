@@ -1,15 +1,10 @@
 """Headlines: which figures a test is told by, that they are the export's, and leagues."""
 
-from __future__ import annotations
-
 import csv
 import io
 import sqlite3
-from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -27,19 +22,16 @@ from sessions import put
 
 from ioplan.cli import plan_of
 from ioplan.language import parse_metric
-from ioplan.records import BackendFacts, DirectionResult, Found, RunDetail, RunRecord
-from ioplan.results.report import Bars, Headline, by_test, cards, contests
+from ioplan.records import BackendFacts, Found
+from ioplan.results.report import by_test, cards, contests
 from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
-Made = list[tuple[RunRecord, RunDetail]]
 measured_once = cache(measurement)
 SIZES = {"4KiB": 4096, "64KiB": 65536}
 
 
-def made_run(
-    seq: int, cell: Mapping[str, str], seconds: int = 6, ios: int = 200, **more: Any
-) -> tuple[RunRecord, RunDetail]:
+def made_run(seq, cell, seconds=6, ios=200, **more):
     """A run of a cell: queue depth, share of reads, block size, rate."""
     size_bytes = SIZES[cell.get("size", "4KiB")]
     shares = (SizeShare(size_bytes=size_bytes, percent=100),)
@@ -49,7 +41,7 @@ def made_run(
     found = measured_once(seq, seconds, ios)
     made = record(seq, found, cell=dict(cell), load=load, **more)
 
-    def sized(part: DirectionResult) -> DirectionResult:
+    def sized(part):
         amount = part.ios * size_bytes
         rate = {"bytes": amount, "bandwidth_bytes_per_s": amount / made.run_s}
         return part.model_copy(update=rate)
@@ -59,17 +51,17 @@ def made_run(
     return made, found.detail
 
 
-def headlines_of(path: Path, made: Made) -> tuple[Headline, ...]:
+def headlines_of(path, made):
     with Store.open(path) as store:
         put(store, *made)
         return by_test(store, [one for one, _ in made]).get("demo", ())
 
 
-def sweep(**axes: Sequence[str]) -> list[dict[str, str]]:
+def sweep(**axes):
     return [dict(zip(axes, cell, strict=True)) for cell in product(*axes.values())]
 
 
-def runs_of(cells: Sequence[Mapping[str, str]], **more: Any) -> Made:
+def runs_of(cells, **more):
     """Each with more I/Os than the one before."""
     return [
         made_run(seq, cell, ios=150 + 20 * seq, **more)
@@ -81,9 +73,7 @@ def runs_of(cells: Sequence[Mapping[str, str]], **more: Any) -> Made:
     ("read", "prepared", "doubted"),
     [("0%", False, True), ("0%", True, False), ("100%", False, False)],
 )
-def test_a_cell_before_the_cache_was_full_is_doubted(
-    tmp_path: Path, read: str, prepared: bool, doubted: bool
-) -> None:
+def test_a_cell_before_the_cache_was_full_is_doubted(tmp_path, read, prepared, doubted):
     """Unless the drive was prepared between, or the cell writes nothing."""
     made = [made_run(1, {"qd": "1", "read": read}, seconds=60)]
     made += [made_run(2, {}, kind="prepare")] if prepared else []
@@ -99,7 +89,7 @@ def test_a_cell_before_the_cache_was_full_is_doubted(
     )
 
 
-AXES: list[tuple[dict[str, str], str]] = [
+AXES = [
     ({}, "mean latency, QD 4; IOPS, QD 4; worst second, QD 4; p99, QD 4"),
     ({"qd": "1 2 8"}, "mean latency, QD 1; IOPS, QD 8; worst second, QD 8; p99, QD 1"),
     (
@@ -129,7 +119,7 @@ AXES: list[tuple[dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize(("axes", "expected"), AXES)
-def test_the_axes_decide(tmp_path: Path, axes: dict[str, str], expected: str) -> None:
+def test_the_axes_decide(tmp_path, axes, expected):
     """And each is a figure of the export, of a cell among those that it is chosen from."""
     cells = sweep(**{name: values.split() for name, values in axes.items()})
     path = tmp_path / "s.db"
@@ -143,7 +133,7 @@ def test_the_axes_decide(tmp_path: Path, axes: dict[str, str], expected: str) ->
 COLUMNS = {"iops": "iops", "bandwidth": "bandwidth_bytes_per_s", "mean": "mean_ns"}
 
 
-def check_exported(found: Sequence[Headline], path: Path) -> None:
+def check_exported(found, path):
     words = ("export", "last", "--format", "csv", "--store", path)
     runs, series = (
         list(csv.DictReader(io.StringIO(ioplan(*words, *more).out)))
@@ -171,21 +161,21 @@ def check_exported(found: Sequence[Headline], path: Path) -> None:
         assert one.value == pytest.approx(choose(values), rel=1e-12)
 
 
-def is_among(row: Mapping[str, str], one: Headline) -> bool:
+def is_among(row, one):
     return any(
         all(row.get(f"cell.{name}", row.get(name)) == text for name, text in cell)
         for cell in one.among
     )
 
 
-def test_rounds_tell_the_steady_window_and_its_range(tmp_path: Path) -> None:
+def test_rounds_tell_the_steady_window_and_its_range(tmp_path):
     steady = assessed(90.0, 100.0, 110.0, window=3, slope_percent=20.0)
     made = [made_run(n, {}, round=n, steady=steady) for n in (1, 2, 3)]
     _, told, *_ = headlines_of(tmp_path / "s.db", made)
     assert (told.name, told.figure) == ("steady IOPS", "100 (range 20 %)")
 
 
-def test_what_failed_has_no_figure(tmp_path: Path) -> None:
+def test_what_failed_has_no_figure(tmp_path):
     """Others are told by what they differ in from those that failed."""
     one, (other, detail) = runs_of(sweep(size=("4KiB", "64KiB")))
     made = [one, (changed(other, status="failed"), detail)]
@@ -209,16 +199,14 @@ FOUND = Found(
         ({"status": "failed"}, "1 run failed"),
     ],
 )
-def test_no_headline_has_a_reason(
-    tmp_path: Path, more: dict[str, Any], why: str
-) -> None:
+def test_no_headline_has_a_reason(tmp_path, more, why):
     path = tmp_path / "s.db"
     found = headlines_of(path, [made_run(1, {"qd": "1"}, **more)])
     assert all(one.value is None for one in found)
     assert why in " ".join(ioplan("show", "--store", path).out.split())
 
 
-def test_a_list_of_sessions_has_their_best_figures(tmp_path: Path) -> None:
+def test_a_list_of_sessions_has_their_best_figures(tmp_path):
     """The newest of them; one that cannot be read is listed all the same."""
     path, cells = tmp_path / "s.db", sweep(qd=("1", "8"))
     mean, rate, *_ = headlines_of(path, runs_of(cells))
@@ -231,22 +219,18 @@ def test_a_list_of_sessions_has_their_best_figures(tmp_path: Path) -> None:
     assert done.code == 0 and SESSION_ID in done.out and "IOPS" not in done.out
 
 
-def cards_of(
-    tests: Mapping[str, Mapping[str, Sequence[Headline]]],
-    labels: list[str],
-    *links: Any,
-) -> tuple[Bars, ...]:
+def cards_of(tests, labels, *links):
     entries = {test: contests(test, by_label) for test, by_label in tests.items()}
     return cards(entries, labels, *links)
 
 
-def card_of(**headlines: Headline) -> Bars:
+def card_of(**headlines):
     """The card of one headline of several drives."""
     (card,) = cards_of({"t": {k: [h] for k, h in headlines.items()}}, [*headlines])
     return card
 
 
-def test_bars_are_sorted_and_the_best_is_marked() -> None:
+def test_bars_are_sorted_and_the_best_is_marked():
     """A doubted figure is not the best, and a drive without a figure comes last."""
     rates = card_of(A=headline(1.0), B=headline(None, why="failed"), C=headline(2.0))
     assert [bar.label for bar in rates.bars] == ["C", "A", "B"]
@@ -264,7 +248,7 @@ def test_bars_are_sorted_and_the_best_is_marked() -> None:
     assert [bar.is_best for bar in card_of(A=headline(2.0)).bars] == [False]
 
 
-def test_a_simulated_drive_stands_below_the_drives() -> None:
+def test_a_simulated_drive_stands_below_the_drives():
     model = headline(900.0, is_simulated=True, against=("simulated",))
     card = card_of(S=model, A=headline(100.0), B=headline(200.0))
     assert [bar.label for bar in card.bars] == ["B", "A", "S"]
@@ -273,14 +257,14 @@ def test_a_simulated_drive_stands_below_the_drives() -> None:
     assert first.is_best and second.is_best and first.is_firm
 
 
-def test_of_many_drives_the_best_and_the_median_are_in_sight() -> None:
+def test_of_many_drives_the_best_and_the_median_are_in_sight():
     card = card_of(**{f"d{n:02}": headline(float(n)) for n in range(1, 21)})
     shown = [bar.label for bar in card.bars if not bar.is_folded]
     assert shown == ["d20", "d19", "d18", "d17", "d16", "d10"]
     assert len(card.bars) == 20
 
 
-def test_a_card_has_the_drives_that_ran_its_test() -> None:
+def test_a_card_has_the_drives_that_ran_its_test():
     """Also those without a headline, as all of their runs failed."""
     tests = {"t": {"A": [headline(1.0)], "B": []}, "u": {"C": [headline(2.0)]}}
     bars = {
@@ -290,14 +274,14 @@ def test_a_card_has_the_drives_that_ran_its_test() -> None:
     assert bars == {"t, QD 1": [("A", "1.00"), ("B", "–")], "u, QD 1": [("C", "2.00")]}
 
 
-def test_an_error_is_drawn_where_it_can_be_seen() -> None:
+def test_an_error_is_drawn_where_it_can_be_seen():
     card = card_of(
         A=headline(100.0, error_percent=5.0), B=headline(50.0, error_percent=1.0)
     )
     assert [(bar.low, bar.high) for bar in card.bars] == [(95.0, 105.0), (None, None)]
 
 
-def test_each_first_headline_comes_before_any_second() -> None:
+def test_each_first_headline_comes_before_any_second():
     tests = {
         name: {"A": [headline(1.0), headline(2.0, where="QD 8")]} for name in ("t", "u")
     }
@@ -312,9 +296,7 @@ JOB = "20261121-054512-jobs"
     ("count", "backends"),
     [(2, ("io_uring",)), (12, ("io_uring",)), (3, ("sim", "io_uring"))],
 )
-def test_bars_of_several_drives_fit(
-    tmp_path: Path, count: int, backends: tuple[str, ...]
-) -> None:
+def test_bars_of_several_drives_fit(tmp_path, count, backends):
     """The best first; of many drives some."""
     path, ids = tmp_path / "s.db", []
     one, detail = made_run(1, {"qd": "1"})
@@ -379,9 +361,7 @@ COMMITS = {
     [("log", "mix", "named"), pytest.param(tuple(COMMITS), marks=pytest.mark.long)],
     ids=["some", "all"],
 )
-def test_flushes_are_commits(
-    names: tuple[str, ...], tmp_path: Path, store_path: Path
-) -> None:
+def test_flushes_are_commits(names, tmp_path, store_path):
     """What flushes is told by its commit; the figure is that of `show --metric`."""
     tests = "".join(f'test "{name}" {{\n{COMMITS[name][0]}\n}}\n' for name in names)
     plan = plan_file(tmp_path, f"{BOTH}{tests}")

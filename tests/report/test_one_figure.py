@@ -1,19 +1,15 @@
 """Terminal, page and export give one figure: of each standard suite, on the drive sim."""
 
-from __future__ import annotations
-
 from html import escape
 from itertools import chain, takewhile
-from typing import Any
 
 import pytest
 from cases import marked
-from one_session import HEADLINES, Row, Shown, columns_of, rows_of, shown_of, squeezed
+from one_session import HEADLINES, columns_of, rows_of, shown_of, squeezed
 from sim_batches import rough
 from suite_rows import CUTS, PLANS
 
 from ioplan import metric_text
-from ioplan.results.report import Headline, Section
 
 pytestmark = pytest.mark.slow
 OF_CELLS = ("lines", "bars", "heatmap", "table")
@@ -36,9 +32,7 @@ SUITES = marked(EACH, pytest.mark.long, *({*EACH} - FIRST))
 
 
 @pytest.fixture(scope="module", params=SUITES)
-def shown(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Shown:
+def shown(request, tmp_path_factory):
     """A suite that has run once, for all tests of it."""
     with rough():
         return shown_of(request.param, tmp_path_factory.mktemp("suite") / "results.db")
@@ -48,7 +42,7 @@ KNOWN_DOUBTS = {"", "simulated", "not preconditioned"}
 
 
 @pytest.mark.long
-def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
+def test_the_table_of_runs_is_the_same(shown):
     """Each row of the page's table, as a line of the terminal's."""
     for section in shown.sections:
         frame = shown.page[section.id]["runs"]["rows"]
@@ -72,7 +66,7 @@ def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
 
 
 @pytest.mark.promise("figures.one_figure")
-def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
+def test_the_table_of_runs_is_that_of_the_export(shown):
     """Rates, means and extremes, made anew of the rows that the export marks."""
     compared = 0
     for section in shown.sections:
@@ -100,7 +94,7 @@ def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
 
 
 @pytest.mark.promise("figures.one_figure")
-def test_the_headlines_are_those_of_the_export_everywhere(shown: Shown) -> None:
+def test_the_headlines_are_those_of_the_export_everywhere(shown):
     """Each is shown by terminal and page, and made anew of the rows of its cell."""
     printed, compared = " ".join(shown.printed[HEADLINES].split()), 0
     for section in shown.sections:
@@ -116,7 +110,7 @@ def test_the_headlines_are_those_of_the_export_everywhere(shown: Shown) -> None:
     assert compared
 
 
-def made_anew(one: Headline, rows: list[Row]) -> float | None:
+def made_anew(one, rows):
     """A headline's figure of the exported rows; none where these do not tell."""
     step = one.cell.get("step", "").partition(" ")[0]
     metric = one.metric.removeprefix(f"{step}.")
@@ -134,7 +128,7 @@ def made_anew(one: Headline, rows: list[Row]) -> float | None:
     return float(alone) if alone else None
 
 
-def exported_cell(shown: Shown, section: Section, one: Headline) -> list[Row]:
+def exported_cell(shown, section, one):
     """The totals of the runs that a headline is of."""
     step = one.cell.get("step", "").split(maxsplit=1)[:1]
     cell = {f"cell.{name}": text for name, text in one.cell.items() if name != "step"}
@@ -149,7 +143,7 @@ def exported_cell(shown: Shown, section: Section, one: Headline) -> list[Row]:
     ]
 
 
-def scope_of(row: Row) -> tuple[str, str]:
+def scope_of(row):
     """What the export calls that which a row is of: stream and scope."""
     label = row.get("scope", "")
     if label in ("", "all", "reads, writes"):
@@ -158,9 +152,7 @@ def scope_of(row: Row) -> tuple[str, str]:
     return stream, direction
 
 
-def exported(
-    shown: Shown, section: Section, row: Row, titles: dict[str, str]
-) -> list[Row]:
+def exported(shown, section, row, titles):
     """The exported runs that a row of the page is of."""
     found = [
         one
@@ -177,12 +169,12 @@ def exported(
     return [o for o in found if all(_is_step(o, row[key]) for key in steps)]
 
 
-def _is_step(row: Row, label: str) -> bool:
+def _is_step(row, label):
     """Of `2 random reads`, or of the name of a step."""
     return label.split(maxsplit=1)[0] in (row["step_name"], str(int(row["step"]) + 1))
 
 
-def test_each_row_says_which_rounds_it_is_of(shown: Shown) -> None:
+def test_each_row_says_which_rounds_it_is_of(shown):
     for section in shown.sections:
         frame = shown.page[section.id]["runs"]["rows"]
         if "rounds" not in columns_of(frame):
@@ -206,7 +198,7 @@ def test_each_row_says_which_rounds_it_is_of(shown: Shown) -> None:
         assert sentence in " ".join(shown.printed[section.id].split())
 
 
-def test_the_window_of_the_header_is_that_of_the_table(shown: Shown) -> None:
+def test_the_window_of_the_header_is_that_of_the_table(shown):
     """SNIA's block gives the mean of the tracked cell over the window."""
     for section in shown.sections:
         frame = shown.page[section.id]["runs"]["rows"]
@@ -225,7 +217,7 @@ def test_the_window_of_the_header_is_that_of_the_table(shown: Shown) -> None:
                 assert facts["Window mean"] == mean
 
 
-def test_the_page_holds_each_picture(shown: Shown) -> None:
+def test_the_page_holds_each_picture(shown):
     """All metrics of all charts: what the terminal draws is what the page draws."""
     drawn = 0
     for section in shown.sections:
@@ -239,7 +231,7 @@ def test_the_page_holds_each_picture(shown: Shown) -> None:
     assert drawn
 
 
-def test_each_picture_is_printed(shown: Shown) -> None:
+def test_each_picture_is_printed(shown):
     """Its title, then its figures where they are written out, then its notes."""
     for section in shown.sections:
         lines, at = squeezed(shown.printed[section.id]), 0
@@ -260,7 +252,7 @@ def test_each_picture_is_printed(shown: Shown) -> None:
                 assert all(any(b.endswith(f" {v}") for b in bars) for v in values)
 
 
-def _check_grid(held: dict[str, Any], lines: list[str]) -> None:
+def _check_grid(held, lines):
     """Each figure of the page's table stands in its line."""
     columns, rows = columns_of(held["rows"]), rows_of(held["rows"])
     if "row" not in columns:
@@ -276,7 +268,7 @@ def _check_grid(held: dict[str, Any], lines: list[str]) -> None:
         assert f"{name} {' '.join(texts)}" in lines
 
 
-def test_charts_of_cells_have_the_figures_of_the_table(shown: Shown) -> None:
+def test_charts_of_cells_have_the_figures_of_the_table(shown):
     """Rates and means over an axis: those of the table of runs, to the last digit."""
     for section in shown.sections:
         rows = rows_of(shown.page[section.id]["runs"]["rows"])

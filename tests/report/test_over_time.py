@@ -1,11 +1,7 @@
 """Charts over time: each interval has its place, phases are bands, writes are told over bytes, too."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -29,28 +25,28 @@ from sessions import session
 from ioplan import PlanError
 from ioplan.job import SECOND_NS
 from ioplan.language import METRICS, Metric, parse_metric
-from ioplan.records import Interval, PhaseResult, RunDetail, TelemetryPoint
+from ioplan.records import PhaseResult, RunDetail, TelemetryPoint
 from ioplan.results.measure import Sample, figure
-from ioplan.results.report import ChartSpec, document, modes, spec
+from ioplan.results.report import document, modes, spec
 from ioplan.results.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS, Phase, Rate
 
 
-def over_time(store: Store, *metrics: str | Metric, kind: str = "lines") -> ChartSpec:
+def over_time(store, *metrics, kind="lines"):
     return charts(store, kind, *metrics, by="time")[0]
 
 
-def over_bytes(store: Store) -> ChartSpec:
+def over_bytes(store):
     return charts(store, "lines", "iops", by="bytes")[0]
 
 
-def put(store: Store, *series: Interval, seq: int = 1, **more: object) -> None:
+def put(store, *series, seq=1, **more):
     """A run with these intervals, one of the steps of a cell."""
     made = record(seq, **{"cell": {}, "step": seq, **more})
     store.add(made, RunDetail(series=series))
 
 
-def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
+def test_a_curve_of_a_stream_is_of_its_own_latencies(store):
     """In each interval, as counted by hand: the other stream is ten times as slow."""
     fast = [latencies_ns(second, 1500) for second in range(4)]
     slow = [[10 * one for one in latencies_ns(9 + second, 1500)] for second in range(4)]
@@ -72,9 +68,7 @@ def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("p50_ns", "scale"), [(30.0, "log"), (150.0, "linear")])
-def test_bands_that_lie_close_have_a_linear_axis(
-    store: Store, p50_ns: float, scale: str
-) -> None:
+def test_bands_that_lie_close_have_a_linear_axis(store, p50_ns, scale):
     """A run without counts has no curve of a stream."""
     put(store, *(interval(n, 9, p50_ns=p50_ns) for n in (1, 2)))
     assert over_time(store, "p50", kind="bands").y_scale == scale
@@ -84,24 +78,24 @@ def test_bands_that_lie_close_have_a_linear_axis(
         assert found.notes == (f"not counted in the intervals of some runs: {metric}",)
 
 
-def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
+def test_a_timeline_has_each_second_but_the_one_cut_short(store):
     put(store, *(interval(n, 100 + n) for n in range(1, 31)), interval(30.1, 1, 0.1))
     found = over_time(store, "iops", kind="scatter")
     assert column(found, "x") == [float(n) for n in range(1, 31)]
     assert column(found, "y") == [100.0 + n for n in range(1, 31)]
-    assert found.overlay and found.overlay.rows[0][:3] == (25.0, 30.0, 127.5)
+    assert found.overlay.rows[0][:3] == (25.0, 30.0, 127.5)
     written = column(over_bytes(store), "x")
     assert written[-1] == 4096 * sum(100 + n for n in range(1, 31))
 
 
-def test_a_stall_at_the_end_hides_nothing_before_it(store: Store) -> None:
+def test_a_stall_at_the_end_hides_nothing_before_it(store):
     """fio tells of the last seconds and of the stall as of one interval."""
     put(store, *(interval(n, 100) for n in range(1, 9)), interval(33, 200, 25))
     found = over_time(store, "iops", kind="scatter")
     assert column(found, "y") == [100.0] * 8 + [8.0]
 
 
-def test_steps_follow_one_another(store: Store) -> None:
+def test_steps_follow_one_another(store):
     """On a simulated clock all of them began at once; what is cut short was written."""
     for seq in (1, 2):
         series = (interval(1, 10), interval(2, 10), interval(2.1, 5, 0.1))
@@ -110,7 +104,7 @@ def test_steps_follow_one_another(store: Store) -> None:
     assert column(over_time(store, "iops"), "x") == pytest.approx([1, 2, 3.1, 4.1])
 
 
-def test_iops_over_time_add_up_to_those_of_the_record(store: Store) -> None:
+def test_iops_over_time_add_up_to_those_of_the_record(store):
     """Reads and writes together; trims only by their name."""
     parts = [[latencies_ns(10 * n + k, 50 + n) for k in range(3)] for n in (1, 2)]
     wholes = [flat(found) for found in zip(*parts, strict=True)]
@@ -138,7 +132,7 @@ test "T" { run both for 5s
 """
 
 
-def accepted() -> list[Metric]:
+def accepted():
     """What a chart over time may have, whatever the name and of whatever part."""
     names = (*METRICS, "p50", "p90", "p99", "p99.9", "p99.99")
     lines = [f"chart lines {s}{n} over time" for n, s in product(names, SCOPES)]
@@ -152,7 +146,7 @@ def accepted() -> list[Metric]:
             lines = [line for at, line in enumerate(lines) if at not in wrong]
 
 
-def test_what_the_checker_accepts_over_time_is_drawn(store: Store) -> None:
+def test_what_the_checker_accepts_over_time_is_drawn(store):
     """Of an interval that knows all there is."""
     did = dict.fromkeys(COUNTED, counts([5, 7]))
     made = measured(progress(1, stream("log", **did), stream("main", **did)))
@@ -167,7 +161,7 @@ def test_what_the_checker_accepts_over_time_is_drawn(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["iops", "p99"])
-def test_a_metric_of_a_step_is_drawn_of_its_runs_only(store: Store, name: str) -> None:
+def test_a_metric_of_a_step_is_drawn_of_its_runs_only(store, name):
     """Of one in the series, and of one that is counted for each stream."""
     for seq, step in ((1, "first"), (2, "then")):
         load = stream("load", read=counts(latencies_ns(seq, 1000 * seq)))
@@ -188,33 +182,27 @@ def test_a_metric_of_a_step_is_drawn_of_its_runs_only(store: Store, name: str) -
     assert name != "iops" or {*column(one, "y")} == {2000}
 
 
-def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
+def test_points_of_steps_are_one_curve_with_one_window(store):
     """A run to settle, and one to measure: the last fifth is the second run."""
     for seq, seconds in ((1, 80), (2, 20)):
         series = (interval(n, 100 * seq) for n in range(1, seconds + 1))
         put(store, *series, seq=seq, run_s=seconds)
     found = over_time(store, "iops", kind="scatter")
-    assert found.overlay
     assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
     assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200"
 
 
 FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
 """A cache that is full after 11 s, with the latencies of the same intervals."""
-FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
-"""A cache that is full after 11 s, with the latencies of the same intervals."""
 
 
 @pytest.mark.parametrize(("metric", "first"), [("iops", 2400.0), ("p99", 200.0)])
 @pytest.mark.parametrize("is_planned", [False, True])
-def test_each_level_of_a_run_is_marked(
-    store: Store, metric: str, first: float, is_planned: bool
-) -> None:
+def test_each_level_of_a_run_is_marked(store, metric, first, is_planned):
     """Unless the plan changes the rate."""
     rate = Rate(iops=1500, first_per_s=2400, last_per_s=670)
     put(store, *FALLS, load={"rate": rate} if is_planned else {})
     found = over_time(store, metric)
-    assert found.overlay
     if is_planned:
         assert len(found.overlay.rows) == 1
         return
@@ -224,7 +212,7 @@ def test_each_level_of_a_run_is_marked(
     assert " 1 s to 11 s: " in found.notes[1]
 
 
-def test_long_times_have_round_ticks(tmp_path: Path) -> None:
+def test_long_times_have_round_ticks(tmp_path):
     """Whole minutes or hours."""
     for end_s, step_s, last_s in ((300, 60, 300), (22 * 3600, 4 * 3600, 24 * 3600)):
         with Store.open(tmp_path / f"{end_s}.db") as store:
@@ -240,14 +228,14 @@ MANY = 6000
 """Twice as many points as are drawn."""
 
 
-def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
+def test_a_long_timeline_is_thinned_to_means(store):
     put(store, *(interval(n, n % 2) for n in range(1, MANY + 1)))
     found = over_time(store, "iops", kind="scatter")
     assert set(column(found, "y")) == {0.5} and len(found.frame.rows) == MANY / 2
     assert "each point stands for 2 intervals" in found.notes
 
 
-def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -> None:
+def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store):
     """Of two percentiles the larger is drawn; their mean is not that of the larger."""
     tails_ns = (400, 4000)
     put(store, *(interval(n, 1, max_ns=tails_ns[n % 2]) for n in range(1, MANY + 1)))
@@ -278,9 +266,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_writes_alone_are_drawn_over_bytes(
-    name: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_writes_alone_are_drawn_over_bytes(name, tmp_path, store_path):
     text, titles = DRAWN[name]
     plan = plan_file(tmp_path, f'accept "fresh state"\ntest "T" {{ {text} }}')
     done = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
@@ -312,7 +298,7 @@ BY_HAND = {
 KINDS = [("lines", "p99"), ("bands", "p99"), ("heatmap", "p99"), ("heatmap", "latency")]
 
 
-def add(store: Store, seq: int, *phases: Phase, qd: str = "1") -> None:
+def add(store, seq, *phases, qd="1"):
     """A run of reads of 20 s with these phases."""
     reads = (latencies_ns(100 * seq + second, 50) for second in range(SECONDS))
     parts = (progress(n, stream(read=counts(r))) for n, r in enumerate(reads, 1))
@@ -323,29 +309,24 @@ def add(store: Store, seq: int, *phases: Phase, qd: str = "1") -> None:
     store.add(made, measured(*parts).detail)
 
 
-def asked(store: Store, kind: str, name: str, by: str = "time") -> ChartSpec:
+def asked(store, kind, name, by="time"):
     return charts(store, kind, Metric(name=name), by=by)[0]
 
 
-def windows(picture: ChartSpec) -> dict[str, list[tuple[float, float]]]:
-    found: dict[str, list[tuple[float, float]]] = {}
-    assert picture.phases
+def windows(picture):
+    found = {}
     for row in picture.phases.records():
-        at, end = float(row["x"] or 0), float(row["x2"] or 0)
-        found.setdefault(str(row["phase"]), []).append((at, end))
+        found.setdefault(row["phase"], []).append((row["x"], row["x2"]))
     return found
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
-def test_every_picture_over_time_has_them(kind: str, name: str, store: Store) -> None:
+def test_every_picture_over_time_has_them(kind, name, store):
     """In the terminal each begins where its time is on the axis, to a column."""
     add(store, 1, BUSY, CALM, LATE)
     picture = asked(store, kind, name)
-    assert picture.phases
     if kind == "heatmap" and name == "p99":
-        columns = {
-            (str(row["x"]), str(row["phase"])) for row in picture.phases.records()
-        }
+        columns = {(row["x"], row["phase"]) for row in picture.phases.records()}
         assert len(picture.frame.column("x").order) == SECONDS
         for phase, times in BY_HAND.items():
             told = {float(x.split()[0]) for x, p in columns if p == phase}
@@ -358,7 +339,7 @@ def test_every_picture_over_time_has_them(kind: str, name: str, store: Store) ->
         check_marks_above(printed(picture, width).splitlines(), kind)
 
 
-def check_marks_above(rows: list[str], kind: str) -> None:
+def check_marks_above(rows, kind):
     (late,) = [n for n, row in enumerate(rows) if "├late" in row]
     above, both = rows[late], rows[late + 1]
     assert "phases: busy, calm, late" in rows
@@ -376,14 +357,14 @@ def check_marks_above(rows: list[str], kind: str) -> None:
     assert left == pytest.approx(edge, abs=1.5)
 
 
-def test_phases_are_drawn_where_they_are_shared_and_few(tmp_path: Path) -> None:
+def test_phases_are_drawn_where_they_are_shared_and_few(tmp_path):
     """Of cells one after the other each has its own time; there are none over bytes, nor
     in older records."""
     often = {"length_ns": 10**6, "every_ns": 5 * 10**7, "start_ns": 0}
     many = [BUSY.model_copy(update={**often, "name": name}) for name in ("a", "b")]
 
     @contextmanager
-    def of(*cells: list[Phase]) -> Iterator[Store]:
+    def of(*cells):
         with Store.open(tmp_path / f"{len([*tmp_path.iterdir()])}.db") as store:
             store.begin(session())
             for seq, phases in enumerate(cells, 1):

@@ -1,10 +1,7 @@
 """A profile that leaves out the preconditioning says so wherever its figures stand."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -12,7 +9,6 @@ from sim_batches import rough
 
 from ioplan.cli import plan_of
 from ioplan.results import report
-from ioplan.results.report import Document
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -32,7 +28,7 @@ PROFILES = ("smoke", "smoke", "short", "full")
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory):
     """A store with a session of each of these profiles."""
     folder = tmp_path_factory.mktemp("profiles")
     plan, path = plan_file(folder, PLAN), folder / "results.db"
@@ -44,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ids(store: Path, *profiles: str) -> list[str]:
+def ids(store, *profiles):
     """The sessions of these, the oldest first."""
     with Store.open(store) as opened:
         every = [one.id for one in opened.sessions()][::-1]
@@ -52,7 +48,7 @@ def ids(store: Path, *profiles: str) -> list[str]:
     return [id for id, profile in of if profile in profiles]
 
 
-def document(store: Path, *profiles: str, first: bool = True) -> Document:
+def document(store, *profiles, first=True):
     """Of the first session of a profile, or of all."""
     with Store.open(store) as opened:
         found = [opened.session(id) for id in ids(store, *profiles)]
@@ -62,7 +58,7 @@ def document(store: Path, *profiles: str, first: bool = True) -> Document:
 
 
 @pytest.mark.parametrize("profile", ["smoke", "short"])
-def test_its_name_stands_everywhere(profile: str, store: Path, tmp_path: Path) -> None:
+def test_its_name_stands_everywhere(profile, store, tmp_path):
     id, where = ids(store, profile)[0], ("--store", store)
     named, page = f"profile {profile}", tmp_path / "page.html"
     assert named in ioplan("show", id, *where).out.splitlines()[0]
@@ -81,7 +77,7 @@ def test_its_name_stands_everywhere(profile: str, store: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("profile", "filled"), [("smoke", False), ("short", True), ("full", True)]
 )
-def test_unconditioned_has_no_tick(profile: str, filled: bool, store: Path) -> None:
+def test_unconditioned_has_no_tick(profile, filled, store):
     """Nor has it a rank."""
     found = document(store, profile)
     screen = found.screen

@@ -1,13 +1,8 @@
 """`ioplan show` in a terminal: tables, sparklines, what went wrong; a row for each stream."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -19,7 +14,7 @@ from sessions import overview, put
 from ioplan import iops_text
 from ioplan.cli import plan_of
 from ioplan.language import parse_metric
-from ioplan.records import RunDetail, RunRecord
+from ioplan.records import RunDetail
 from ioplan.results.report import (
     FAILED,
     Reader,
@@ -33,15 +28,13 @@ BUSY = "stream main: the load generator waited for a CPU {} % of the time"
 
 
 @pytest.fixture(scope="module")
-def three() -> list[RunRecord]:
+def three():
     """The runs of a test with three cells."""
     made = measurement()
     return [record(n, made, cell={"qd": str(2 ** (n - 1))}) for n in (1, 2, 3)]
 
 
-def printed(
-    store: Store, records: Sequence[RunRecord], width: int = 80, tables: bool = True
-) -> str:
+def printed(store, records, width=80, tables=True):
     """As if these were the records of the session that is there."""
     there = {one.seq for one in store.records(ID)}
     for one in records:
@@ -63,7 +56,7 @@ def printed(
         ([0] * 9, ""),
     ],
 )
-def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> None:
+def test_each_row_has_its_series(store, ios, line):
     """It begins at nothing, and is a few characters however long it is."""
     one = record(1, measurement(), cell={"qd": "1"})
     series = tuple(interval(n, some) for n, some in enumerate(ios, 1))
@@ -77,7 +70,7 @@ def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> Non
 
 
 @pytest.mark.parametrize("width", [80, 100])
-def test_a_session_can_be_copied_from_the_list(width: int) -> None:
+def test_a_session_can_be_copied_from_the_list(width):
     found = overview(
         plan="PTS IOPS, short, with a title that does not fit at all",
         target="/tmp/a/folder/with/a/long/name/and/then/scratch.bin",
@@ -98,9 +91,7 @@ def test_a_session_can_be_copied_from_the_list(width: int) -> None:
         (45, ("max", "p99.9", "throughput")),
     ],
 )
-def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(
-    store: Store, width: int, lacking: tuple[str, ...]
-) -> None:
+def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(store, width, lacking):
     """And points of a column stand below one another."""
     records = [
         record(n, measurement(n, ios=20**n), cell={"qd": str(n), "read": f"{n}0%"})
@@ -127,9 +118,7 @@ def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(
     assert len({line.index("µs") for line in table if "µs" in line}) == 1
 
 
-def test_a_warning_is_printed_once_a_session_with_its_cells(
-    store: Store, three: list[RunRecord]
-) -> None:
+def test_a_warning_is_printed_once_a_session_with_its_cells(store, three):
     """Also where its figures differ: with the worst of them, over all tests."""
     shares = zip(three, (46, 50.5, 9), strict=True)
     busy = [changed(one, warnings=(BUSY.format(share),)) for one, share in shares]
@@ -146,7 +135,7 @@ def test_a_warning_is_printed_once_a_session_with_its_cells(
     assert "lost 3 I/Os" in printed(store, hot)
 
 
-def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> None:
+def test_kinds_and_failures_stay_apart(store, three):
     texts = enumerate(zip(three, ("hot", "lost 3 I/Os", "hot"), strict=True))
     failed = [
         changed(one, warnings=(text,), status="failed", message=f"EIO at {n}")
@@ -161,7 +150,7 @@ def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> 
     ]
 
 
-def test_a_stopped_run_names_its_cell(store: Store, three: list[RunRecord]) -> None:
+def test_a_stopped_run_names_its_cell(store, three):
     stopped = changed(three[2], status="interrupted", message="stopped by the user")
     found = printed(store, [*three[:2], stopped])
     assert "interrupted at qd=4: stopped by the user" in found
@@ -170,7 +159,7 @@ def test_a_stopped_run_names_its_cell(store: Store, three: list[RunRecord]) -> N
     assert FAILED not in printed(store, three)
 
 
-def test_a_report_folds_them_alike(tmp_path: Path, three: list[RunRecord]) -> None:
+def test_a_report_folds_them_alike(tmp_path, three):
     """By session; of many sessions, over all of them."""
     hot = [changed(one, warnings=(BUSY.format(one.seq),)) for one in three]
     line = f"warning in 3 of 3 runs, worst at qd=4: {BUSY.format(3)}"
@@ -212,7 +201,7 @@ SECTIONS = {
 
 
 @pytest.fixture(scope="module")
-def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def streams(tmp_path_factory):
     """The store of a run."""
     folder = tmp_path_factory.mktemp("streams")
     words = ("--backend", "sim", "--store", folder / "results.db")
@@ -221,10 +210,7 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results.db"
 
 
-Rows = dict[str, list[dict[str, Any]]]
-
-
-def rows_and_records(store_path: Path) -> tuple[Rows, list[RunRecord]]:
+def rows_and_records(store_path):
     with Store.open(store_path) as store:
         session = store.session("last")
         records = list(store.records(session.id))
@@ -237,7 +223,7 @@ def rows_and_records(store_path: Path) -> tuple[Rows, list[RunRecord]]:
 
 
 @pytest.mark.long
-def test_the_page_has_a_row_for_each(streams: Path) -> None:
+def test_the_page_has_a_row_for_each(streams):
     """And so have the terminal and the export."""
     place = ("--store", streams)
     rows, records = rows_and_records(streams)
@@ -274,7 +260,7 @@ def test_the_page_has_a_row_for_each(streams: Path) -> None:
 
 
 @pytest.mark.long
-def test_cells_are_cut_off_and_not_rows(tmp_path: Path, store_path: Path) -> None:
+def test_cells_are_cut_off_and_not_rows(tmp_path, store_path):
     text = """test "T" {
       run random 4KiB 50/50, qd 1 each for 100ms
       vary qd in 1..13 step 1

@@ -1,15 +1,10 @@
 """SNIA's specification clause by clause, and its form of the measurement window."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import marked
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from figures import assessed, changed, run
 from generated import check_part
 from ideal_drive import performed
@@ -19,7 +14,7 @@ from plans import checked
 from sessions import put
 from suite_rows import PLANS
 
-from ioplan.language import CheckedPlan, check_file
+from ioplan.language import check_file
 from ioplan.results.report import document, page
 from ioplan.results.store import Store
 
@@ -27,22 +22,22 @@ ONE_TEST = 'plan "{}" test "{}" {{ run random 4KiB 0/100 for 1s }}'
 CACHE = {"volatile_write_cache": "disabled"}
 
 
-def conformance(store: Store, *ids: str) -> list[Any]:
+def conformance(store, *ids):
     """What the report of sessions says of the specification."""
     return [*document(store, [*map(store.session, ids)], {}, "now").conformance]
 
 
-def judged(plan: CheckedPlan, folder: Path, **host: Any) -> list[Any]:
+def judged(plan, folder, **host):
     store, session = performed(plan, folder, **(host or CACHE))
     with store:
         return conformance(store, session.id)
 
 
-def suite(name: str, profile: str = "full", **settings: str) -> CheckedPlan:
+def suite(name, profile="full", **settings):
     return check_file(PLANS[f"pts/{name}"].path, settings=settings, profile=profile)
 
 
-def deviations(found: Any) -> dict[str, str]:
+def deviations(found):
     return {
         row.clause.name: f"{row.finding.what}; {row.finding.why}"
         for row in found.rows
@@ -50,14 +45,10 @@ def deviations(found: Any) -> dict[str, str]:
     }
 
 
-POINTS = {
-    "high_threads": "32",
-    "high_qd": "32",
-    "middle_threads": "6",
-    "middle_qd": "2",
-}
+POINTS = dict.fromkeys(("high_threads", "high_qd"), "32")
+POINTS |= {"middle_threads": "6", "middle_qd": "2"}
 """Of the ideal drive: its highest IOPS, and about half of that."""
-FULL: dict[str, tuple[str, dict[str, str]]] = {
+FULL = {
     "D4": ("pts_write_saturation", {}),
     **{"D1": ("pts_iops", {}), "D2": ("pts_throughput", {}), "D3": ("pts_latency", {})},
     "D5": ("pts_host_idle_recovery", {"repeats": "10"}),
@@ -65,7 +56,7 @@ FULL: dict[str, tuple[str, dict[str, str]]] = {
     "D8": ("pts_demand_intensity", POINTS),
 }
 STATE = "steady state"
-SHORT: dict[str, tuple[str, set[str]]] = {
+SHORT = {
     "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", STATE}),
     "pts_throughput": ("short", {"run time"}),
     "pts_latency": ("short", {"run time", "histogram"}),
@@ -83,9 +74,7 @@ SHORT: dict[str, tuple[str, set[str]]] = {
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("test", marked(FULL, pytest.mark.slow, "D1", "D8"))
-def test_a_suite_does_what_the_specification_asks(
-    test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_suite_does_what_the_specification_asks(test, tmp_path, monkeypatch):
     """D1 and D8 are of some 250 runs each."""
     checks = "ioplan.results.report.conformance.checks"
     monkeypatch.setattr(f"{checks}.REPEATS", 10)  # of 360, which take half a minute
@@ -96,21 +85,21 @@ def test_a_suite_does_what_the_specification_asks(
     assert found.summary == f"{len(found.rows)} done"
 
 
-def without_seeks(plan: CheckedPlan) -> CheckedPlan:
+def without_seeks(plan):
     """Those of D8 are ours, and no clause is about them."""
     kept = tuple(t for t in plan.tests if "highest demand" not in t.title)
     return replace(plan, tests=kept)
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_a_shortened_suite_deviates(name: str, tmp_path: Path) -> None:
+def test_a_shortened_suite_deviates(name, tmp_path):
     profile, known = SHORT[name]
     (found,) = judged(suite(name, profile), tmp_path)
     assert set(deviations(found)) == known and found.deviates
 
 
 @pytest.mark.long
-def test_a_session_that_ends_on_time_deviates(tmp_path: Path) -> None:
+def test_a_session_that_ends_on_time_deviates(tmp_path):
     """What --within shortens is told, though each round is there."""
     store = ("--store", tmp_path / "s.db")
     words = ("--backend", "sim", "--create", "256MiB", "--within", "5min", "--quiet")
@@ -120,7 +109,7 @@ def test_a_session_that_ends_on_time_deviates(tmp_path: Path) -> None:
     assert "--within ended 20 runs early" in " ".join(done.out.split())
 
 
-def test_a_shaped_fill_deviates(tmp_path: Path) -> None:
+def test_a_shaped_fill_deviates(tmp_path):
     text = """plan "PTS throughput"
 precondition fill { purge write random 4KiB shaped, spare 7% }
 test "D2 throughput, 1024 KiB" { after fill
@@ -135,7 +124,7 @@ test "D2 throughput, 1024 KiB" { after fill
     )
 
 
-def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path: Path) -> None:
+def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path):
     """The command that measures them is in the reason."""
     (found,) = judged(without_seeks(suite("pts_demand_intensity", "smoke")), tmp_path)
     reason = deviations(found)["histograms"]
@@ -144,7 +133,7 @@ def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path: Path) -> No
     assert "--set high_threads=2 --set high_qd=2 --set middle_threads=2" in reason
 
 
-def test_a_session_of_histograms_continues_that_of_the_table(tmp_path: Path) -> None:
+def test_a_session_of_histograms_continues_that_of_the_table(tmp_path):
     """Together they are one test; another drive's histograms would not count."""
     name, settled = "pts_enterprise_composite", {"settling", "histograms"}
     points = {"middle_threads": "2", "middle_qd": "1"}
@@ -179,13 +168,13 @@ test "Histogram" { run random 4KiB 0/100 %s for 20min }
 """
 
 
-def own(**changed: Any) -> str:
+def own(**changed):
     usual = {"purge": "purge", "fill": "2 passes", "qd": 1, "region": "", "window": 5}
     return OWN % tuple((usual | {"histogram": ""} | changed).values())
 
 
 PART, ALL_OF_IT = ", region 0%..75%", "20 min of random 4 KiB writes"
-OWN_PLANS: list[tuple[dict[str, Any], str, str]] = [
+OWN_PLANS = [
     ({}, "", ""),
     ({"purge": ""}, "purge", "no purge before the test"),
     ({"fill": "1 pass"}, "preconditioning", "1.00 passes"),
@@ -199,9 +188,7 @@ OWN_PLANS: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.long
 @pytest.mark.parametrize(("changed", "clause", "said"), OWN_PLANS)
-def test_a_plan_of_ones_own_is_judged_by_what_it_did(
-    changed: dict[str, Any], clause: str, said: str, tmp_path: Path
-) -> None:
+def test_a_plan_of_ones_own_is_judged_by_what_it_did(changed, clause, said, tmp_path):
     (found,) = judged(checked(own(**changed)), tmp_path)
     assert found.test == "D3"
     assert list(deviations(found)) == [clause] * bool(clause), deviations(found)
@@ -212,7 +199,7 @@ def test_a_plan_of_ones_own_is_judged_by_what_it_did(
     ("host", "outcome"),
     [("absent", "done"), ("enabled", "deviates"), ("", "not recorded")],
 )
-def test_the_write_cache_is_told(host: str, outcome: str, tmp_path: Path) -> None:
+def test_the_write_cache_is_told(host, outcome, tmp_path):
     plan = checked(ONE_TEST.format("PTS write saturation", "T"))
     (found,) = judged(plan, tmp_path, volatile_write_cache=host)
     (row,) = [row for row in found.rows if row.clause.name == "write cache"]
@@ -223,9 +210,7 @@ def test_the_write_cache_is_told(host: str, outcome: str, tmp_path: Path) -> Non
     ("plan", "test", "titles"),
     [("IOPS", "Latency", []), ("P", "SNIA IOPS", ["SNIA PTS, IOPS (D1)"])],
 )
-def test_a_plan_that_claims_nothing_is_not_judged(
-    plan: str, test: str, titles: list[str], tmp_path: Path
-) -> None:
+def test_a_plan_that_claims_nothing_is_not_judged(plan, test, titles, tmp_path):
     found = judged(checked(ONE_TEST.format(plan, test)), tmp_path)
     assert [one.title for one in found] == titles
 
@@ -237,7 +222,7 @@ ALL = (
 """Words of titles that claim a test, in the order of the tests."""
 
 
-def manual(folder: Path) -> Iterator[str]:
+def manual(folder):
     for number, words in enumerate(ALL):
         plan = checked(ONE_TEST.format(f"PTS {words}", "T"))
         (place := folder / str(number)).mkdir()
@@ -248,20 +233,20 @@ def manual(folder: Path) -> Iterator[str]:
     yield "\n"
 
 
-def test_the_manual_lists_all_clauses(renew: bool, tmp_path: Path) -> None:
+def test_the_manual_lists_all_clauses(renew, tmp_path):
     text = "".join(manual(tmp_path))
     check_part(ROOT / "docs/conformance.md", "clauses", text, renew)
 
 
 @pytest.mark.long
-def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> None:
+def test_the_page_and_the_command_have_it(tmp_path, store_path):
     claimed, words = (
         ("report", "last", "--conformance"),
         ("--backend", "sim", "--quiet"),
     )
     text = ONE_TEST.format("PTS <b>latency", "T")
 
-    def ran(plan: str | Path, size: str) -> Done:
+    def ran(plan, size):
         assert ioplan("run", plan, *words, "--create", size).code == 0
         return ioplan(*claimed)
 
@@ -282,7 +267,7 @@ VALUES = (100.0, 110.0, 105.0, 115.0, 120.0)
 """On a line of slope 4.5 through 110 in the middle, but for what is left."""
 
 
-def steady(store: Store) -> None:
+def steady(store):
     """Rounds 3 to 7 are the window."""
     for number in range(1, 8):
         last = VALUES if number == 7 else VALUES[: max(1, number - 2)]
@@ -290,14 +275,14 @@ def steady(store: Store) -> None:
         store.add(*run(number, round=number, cell={}, steady=found))
 
 
-def reported(folder: Path, *words: str) -> str:
+def reported(folder, *words):
     out = folder / "report.html"
     store = ("--store", folder / "results.db")
     assert ioplan("report", *store, "-o", out, *words).code == 0
     return out.read_text()
 
 
-def test_the_window_is_a_table_with_its_line(store: Store, tmp_path: Path) -> None:
+def test_the_window_is_a_table_with_its_line(store, tmp_path):
     steady(store)
     text = reported(tmp_path)
     rows = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
@@ -310,7 +295,7 @@ def test_the_window_is_a_table_with_its_line(store: Store, tmp_path: Path) -> No
     assert "mean 110 IOPS; permitted range 99 to 121 IOPS" in text
 
 
-def test_a_sheet_names_plan_and_sponsor_safely(store: Store, tmp_path: Path) -> None:
+def test_a_sheet_names_plan_and_sponsor_safely(store, tmp_path):
     """No text leaves its string of CSS, or the style."""
     steady(store)
     text = reported(tmp_path, "--sponsor", 'A"; } </style><script>', "--vendor", "V")
@@ -323,9 +308,7 @@ def test_a_sheet_names_plan_and_sponsor_safely(store: Store, tmp_path: Path) -> 
     assert " · Vendor: V</p>" in text
 
 
-def test_without_a_browser_it_says_what_to_install(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_browser_it_says_what_to_install(store, tmp_path, monkeypatch):
     steady(store)
     monkeypatch.setenv("PATH", str(tmp_path))
     out, place = tmp_path / "x.svg", ("--store", tmp_path / "results.db")

@@ -1,17 +1,13 @@
 """What a report states of headlines: one figure everywhere, its marks, and one sentence."""
 
-from __future__ import annotations
-
 import html
 import re
 from math import exp
-from pathlib import Path
-from typing import Any
 
 import paths
 import pytest
 from cases import marked
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 from figures import SECOND_NS, counts, measured, record, result, stream
 from fooled import EXAMPLES, last_records
 from hypothesis import given, settings
@@ -24,26 +20,21 @@ from ioplan.cli import plan_of
 from ioplan.core import percent_text
 from ioplan.job import Progress
 from ioplan.results.measure import Sample
-from ioplan.results.report import Headline, by_test, comparison_sentence, contests
+from ioplan.results.report import by_test, comparison_sentence, contests
 from ioplan.results.store import Store
 from ioplan.runner import judge
 
 DEEP = {"where": "QD 64"}
-LATENCY = {
-    "unit": "ns",
-    "metric": "p99",
-    "name": "p99",
-    "quantity": "p99 latency",
-    "more_is_better": False,
-}
+LATENCY = {"unit": "ns", "quantity": "p99 latency", "more_is_better": False}
+LATENCY |= dict.fromkeys(("metric", "name"), "p99")
 SEARCH = {"name": "highest QD", "unit": "", "metric": "qd", "goal": "highest"}
 
 
-def pair(one: float, other: float, **more: Any) -> dict[str, Headline]:
+def pair(one, other, **more):
     return {"A": headline(one, **more), "B": headline(other, **more)}
 
 
-def stated(tests: dict[str, dict[str, Headline]]) -> str:
+def stated(tests):
     """The sentence on two drives or more, by test and label."""
     found = [
         one
@@ -56,7 +47,7 @@ def stated(tests: dict[str, dict[str, Headline]]) -> str:
 
 SIM = {"is_simulated": True, "against": ("simulated",)}
 LONG = "a test with a title that is long " * 3
-SENTENCES: list[tuple[dict[str, Any], str]] = [
+SENTENCES = [
     # the largest and the smallest difference
     (
         {"t": pair(11_000.0, 99_000.0), "u": pair(4e5, 4.2e5, **DEEP)},
@@ -126,16 +117,17 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+THREE_FIGURES = st.lists(st.floats(1e-3, 1e9), min_size=3, max_size=3, unique=True)
+
+
 @pytest.mark.parametrize(("tests", "sentence"), SENTENCES)
-def test_the_sentence_has_at_most_two_facts(
-    tests: dict[str, Any], sentence: str
-) -> None:
+def test_the_sentence_has_at_most_two_facts(tests, sentence):
     assert stated(tests) == sentence
     assert len(sentence) <= 160
 
 
-@given(st.lists(st.tuples(*[st.floats(1e-3, 1e9)] * 3), min_size=1, max_size=6))
-def test_the_sentence_is_of_the_best_two(figures: list[tuple[float, ...]]) -> None:
+@given(st.lists(THREE_FIGURES, min_size=1, max_size=6))
+def test_the_sentence_is_of_the_best_two(figures):
     """Made anew of all figures: the two with the best mean places, and no difference
     between them is larger than the first one that is told."""
     tests = {
@@ -159,7 +151,7 @@ def test_the_sentence_is_of_the_best_two(figures: list[tuple[float, ...]]) -> No
 
 
 @pytest.mark.long
-def test_the_message_of_a_review_is_the_first_sentence(tmp_path: Path) -> None:
+def test_the_message_of_a_review_is_the_first_sentence(tmp_path):
     """In-place memory against flash: far ahead at QD 1, not in random reads at 64."""
     store, page = tmp_path / "r.db", tmp_path / "r.html"
     for drive in ("datacentre", "crosspoint"):
@@ -217,20 +209,20 @@ PLANS = {
 }
 
 
-def run(folder: Path, text: str) -> Done:
+def run(folder, text):
     done = ioplan("run", plan_file(folder, text), "--backend", "sim", "-q")
     assert done.code in (0, 1), done.err
     return done
 
 
-def headlines(store: Path) -> list[Headline]:
+def headlines(store):
     with Store.open(store) as opened:
         last = opened.session("last")
         found = by_test(opened, list(opened.records(last.id)), plan_of(last))
     return [one for some in found.values() for one in some]
 
 
-def shown(metric: str) -> list[str]:
+def shown(metric):
     """The figures of all cells, as `show --metric` has them."""
     done = ioplan("show", "last", "--metric", metric)
     assert done.code == 0, done.err
@@ -243,9 +235,7 @@ def shown(metric: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("rough_sim")
 @pytest.mark.parametrize("name", marked(PLANS, pytest.mark.long, "until steady"))
-def test_each_headline_is_that_of_show(
-    name: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_each_headline_is_that_of_show(name, tmp_path, store_path):
     body, *metrics = PLANS[name]
     lines = "".join(f"headline {one}\n" for one in metrics)
     run(tmp_path, f'{TWO}test "t" {{\n{body}\n{lines}}}')
@@ -258,9 +248,7 @@ def test_each_headline_is_that_of_show(
 
 
 @pytest.mark.slow
-def test_a_failed_limit_is_of_its_metric_alone(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_failed_limit_is_of_its_metric_alone(tmp_path, store_path):
     body = "run random 4KiB 100/0, qd 4 for 1s\nexpect p99 < 1us\n"
     run(tmp_path, f'test "t" {{\n{body}headline p99\nheadline mean\nheadline iops\n}}')
     found = {one.metric: one for one in headlines(store_path)}
@@ -270,7 +258,7 @@ def test_a_failed_limit_is_of_its_metric_alone(
 
 
 @pytest.mark.slow
-def test_the_unit_of_a_ratio_stands_once(tmp_path: Path, store_path: Path) -> None:
+def test_the_unit_of_a_ratio_stands_once(tmp_path, store_path):
     body = "run random 4KiB 100/0, qd 1 for 200ms\nvary qd in 1, 32"
     text = f'test "t" {{ {body}\n headline iops_per_cpu at qd == 32 }}'
     words = ("--target", tmp_path / "scratch", "--create", "8MiB")
@@ -282,7 +270,7 @@ def test_the_unit_of_a_ratio_stands_once(tmp_path: Path, store_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_rate_that_is_met_has_no_spread(tmp_path: Path, store_path: Path) -> None:
+def test_a_rate_that_is_met_has_no_spread(tmp_path, store_path):
     """Though seconds of a Poisson process differ; its place is the rate."""
     run(
         tmp_path,
@@ -348,7 +336,7 @@ def test_a_run_that_ends_steady_is_told_by_its_window(tmp_path, store_path):
 
 
 # a rate that falls within a run
-def series(rates: list[int]) -> Sample:
+def series(rates):
     """A run of intervals of 100 ms, each at a rate and with a tenth of the latency
     that one I/O at a time would have."""
     parts, total = [], []
@@ -362,14 +350,14 @@ def series(rates: list[int]) -> Sample:
     return Sample(record(1, made), made.detail)
 
 
-def outcome(text: str, sample: Sample) -> str:
+def outcome(text, sample):
     plan = checked(f'test "T" {{ run random 4KiB 70/30 for 1h\n expect {text} }}')
     return judge(plan.tests[0].expectations[0], [sample]).outcome
 
 
 @settings(max_examples=20)
 @given(st.integers(2, 30), st.integers(1, 30), st.integers(5, 20))
-def test_what_held_before_a_fall_is_lost(before: int, after: int, share: int) -> None:
+def test_what_held_before_a_fall_is_lost(before, after, share):
     slow, count = 100 * share, before + after
     sample = series([20_000] * before + [slow] * after)
     if after < 2 and count >= 10:
@@ -400,7 +388,7 @@ def test_a_slow_decline_is_a_fall(count, share):
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(9_000, 11_000), min_size=2, max_size=60))
-def test_noise_is_no_fall(rates: list[int]) -> None:
+def test_noise_is_no_fall(rates):
     sample = series(rates)
     assert outcome("iops >= 8000", sample) == "held"
     assert outcome("p99 < 12us", sample) in ("held", "undecided")
@@ -409,7 +397,7 @@ def test_noise_is_no_fall(rates: list[int]) -> None:
 WRITE = "run sequential 128KiB 0/100, qd 32"
 
 
-def printed(folder: Path, first: str, between: str, second: str) -> str:
+def printed(folder, first, between, second):
     steps = f"{first} as first\n{between}\n{second} as again"
     text = f'precondition p {{ purge }}\ntest "T" {{ after p\n{steps}\n'
     text += "headline first.bandwidth\nheadline again.bandwidth }"
@@ -421,8 +409,8 @@ def printed(folder: Path, first: str, between: str, second: str) -> str:
 
 @pytest.mark.parametrize(("pause_s", "least"), [(15, ""), (30, ""), (120, "at least ")])
 def test_a_pause_gives_back_what_the_drive_has_freed(
-    pause_s: int, least: str, tmp_path: Path, store_path: Path
-) -> None:
+    pause_s, least, tmp_path, store_path
+):
     write = f"{WRITE} for 40s"
     told = printed(tmp_path, write, f"idle {pause_s}s", write)
     found = re.search(r"GB, regained in (.*?) without I/O: (\D*)(\d+) MB/s", told)
@@ -433,7 +421,7 @@ def test_a_pause_gives_back_what_the_drive_has_freed(
     assert "2.41 GB/s for the first 40.0 GB " in told
 
 
-def test_the_run_before_may_be_one_of_many(tmp_path: Path, store_path: Path) -> None:
+def test_the_run_before_may_be_one_of_many(tmp_path, store_path):
     """As of a host that writes a little at a time; what is paused is no whole cache."""
     first = (
         f"{WRITE} for 40s as full\nrepeat 4 {{ idle 5s {WRITE} for 6s as little }}\n"
@@ -461,5 +449,5 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("name", marked(UNKNOWN, pytest.mark.long, "other writes"))
 @pytest.mark.usefixtures("store_path")
-def test_without_evidence_nothing_is_told(name: str, tmp_path: Path) -> None:
+def test_without_evidence_nothing_is_told(name, tmp_path):
     assert "regained" not in printed(tmp_path, *UNKNOWN[name])

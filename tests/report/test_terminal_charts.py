@@ -1,13 +1,8 @@
 """The report's pictures as text: each kind, each curve, each point, in 80 columns."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
 from itertools import product
 from math import log10
-from pathlib import Path
-from typing import Any
 
 import plotext
 import pytest
@@ -40,20 +35,13 @@ PLOTS = [
 """What has curves; test_latencies.py has what is drawn of cells."""
 QD = Column("x", "queue depth", "")
 IOPS = Column("y", "IOPS", "1/s")
-Calls = list[tuple[Sequence[float], Sequence[float], str]]
 
 
-def lines_of(picture: ChartSpec) -> list[str]:
+def lines_of(picture):
     return printed(picture).splitlines()
 
 
-def picture(
-    points: list[tuple[dict[str, str], tuple[Any, ...]]],
-    kind: str = "lines",
-    x: Column = QD,
-    y: Column = IOPS,
-    **more: Any,
-) -> ChartSpec:
+def picture(points, kind="lines", x=QD, y=IOPS, **more):
     """A picture of points by their dimensions."""
     data = [Datum(where, values) for where, values in points]
     extra = more.pop("columns", ())
@@ -63,15 +51,13 @@ def picture(
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+def calls(monkeypatch):
     """What is drawn: places across, places up, marker."""
-    found: Calls = []
+    found = []
     for name in ("plot", "scatter"):
         draws = getattr(plotext, name)
 
-        def noted(
-            xs: Any, ys: Any, marker: str = "", d: Any = draws, **how: Any
-        ) -> None:
+        def noted(xs, ys, marker="", d=draws, **how):
             found.append((xs, ys, marker))
             d(xs, ys, marker=marker, **how)
 
@@ -81,7 +67,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 # curves and points
 @pytest.mark.parametrize("y_scale", ["linear", "log"])
-def test_points_lie_where_their_values_are(calls: Calls, y_scale: Any) -> None:
+def test_points_lie_where_their_values_are(calls, y_scale):
     values = {1: 10_000.0, 2: 20_000.0, 8: 65_000.0}
     points = [({"size": "4KiB"}, (float(qd), iops)) for qd, iops in values.items()]
     lines = lines_of(picture(points, x_scale="log", y_scale=y_scale))
@@ -94,7 +80,7 @@ def test_points_lie_where_their_values_are(calls: Calls, y_scale: Any) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 9, 20])
-def test_each_curve_is_drawn_and_named(calls: Calls, count: int) -> None:
+def test_each_curve_is_drawn_and_named(calls, count):
     """The ninth is not the last."""
     points = [
         ({"size": f"{n + 1}"}, (float(qd), 1000.0 * (n + qd)))
@@ -114,7 +100,7 @@ def test_each_curve_is_drawn_and_named(calls: Calls, count: int) -> None:
     assert all(entry in text for entry in entries)
 
 
-def test_the_runs_of_all_cells_are_drawn_over_time(calls: Calls) -> None:
+def test_the_runs_of_all_cells_are_drawn_over_time(calls):
     qds, times = (1, 2, 4), (1, 2, 3)
     points = [
         ({"session": "A", "qd": f"{qd}"}, (float(t), 100.0 * qd + t))
@@ -125,7 +111,7 @@ def test_the_runs_of_all_cells_are_drawn_over_time(calls: Calls) -> None:
     assert drawn == [[100.0 * qd + t for t in times] for qd in qds]
 
 
-def test_a_line_is_broken_where_a_point_failed(calls: Calls) -> None:
+def test_a_line_is_broken_where_a_point_failed(calls):
     """And what is 0 has no place on a logarithmic axis, as in the page, where its table
     has it all the same."""
     points = [({}, (float(qd), None if qd == 3 else 100.0 * qd)) for qd in range(1, 6)]
@@ -140,9 +126,9 @@ def test_a_line_is_broken_where_a_point_failed(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_each_kind_that_has_curves_is_drawn(kind: str) -> None:
+def test_each_kind_that_has_curves_is_drawn(kind):
     columns, overlay = (), None
-    rows: list[tuple[Any, ...]] = [(float(n), 100.0 * n) for n in (1, 2, 3)]
+    rows = [(float(n), 100.0 * n) for n in (1, 2, 3)]
     if kind == "bands":
         columns = tuple(Column(f"y{n}", f"p{n}", "ns") for n in (1, 2, 3))
         rows = [(*row, 200.0 * row[0], 300.0 * row[0], 400.0) for row in rows]
@@ -166,7 +152,7 @@ def test_each_kind_that_has_curves_is_drawn(kind: str) -> None:
     assert ("─ mean   ╌ limits" in lines[-1]) == (kind == "convergence")
 
 
-def test_what_has_one_place_only_is_a_line_of_text() -> None:
+def test_what_has_one_place_only_is_a_line_of_text():
     """Bars on a logarithmic axis stand on a power of ten."""
     figures = {"mean": 80.0, "p99": 320.0}
     points = [({"metric": name}, (4.0, y)) for name, y in figures.items()]
@@ -180,7 +166,7 @@ def test_what_has_one_place_only_is_a_line_of_text() -> None:
     assert [line.count("█") for line in lines_of(one)[2:]] == [13, 26, 40]
 
 
-def test_each_panel_and_each_choice_is_a_part() -> None:
+def test_each_panel_and_each_choice_is_a_part():
     """The page has a panel for each session, and a choice among the rest."""
     reads, sizes = ("0%", "100%"), ("4KiB", "8KiB")
     every = product("AB", ("1", "2", "4", "8", "16"), reads, sizes, (1, 2))
@@ -197,7 +183,7 @@ def test_each_panel_and_each_choice_is_a_part() -> None:
     assert {*names} <= {*lines_of(one)}
 
 
-def test_parts_that_are_too_many_are_counted() -> None:
+def test_parts_that_are_too_many_are_counted():
     one = picture(
         [
             ({"a": f"a{n}", "b": f"b{m}"}, (float(x), 1.0))
@@ -209,7 +195,7 @@ def test_parts_that_are_too_many_are_counted() -> None:
     assert f"… and {more} parts more: ioplan report" in lines_of(one)
 
 
-TICKS: list[tuple[str, float, float, str]] = [
+TICKS = [
     ("1/s", 0, 360_000, "0, 100k, 200k, 300k, 400k"),
     ("1/s", 0, 100, "0, 20, 40, 60, 80, 100"),
     ("ns", 0, 199_000, "0, 50 µs, 100 µs, 150 µs, 200 µs"),
@@ -220,7 +206,7 @@ TICKS: list[tuple[str, float, float, str]] = [
 ]
 
 
-def test_ticks_are_round_figures_around_the_values() -> None:
+def test_ticks_are_round_figures_around_the_values():
     """Of few values, these themselves."""
     for unit, low, high, texts in TICKS:
         one = picture([({}, (1.0, low)), ({}, (2.0, high))], y=Column("y", "y", unit))
@@ -232,14 +218,14 @@ def test_ticks_are_round_figures_around_the_values() -> None:
     assert " ".join(lines_of(one)[-1].split()) == "512 B 1 KiB 4 KiB 64 KiB"
 
 
-def curves_of(count: int) -> ChartSpec:
+def curves_of(count):
     places = product(range(1, count + 1), (1, 2, 4))
     rows = [({"size": f"{n}KiB"}, (float(qd), n * qd)) for n, qd in places]
     return picture(rows, x_scale="log")
 
 
 @pytest.mark.parametrize(("count", "plots"), [(2, 1), (8, 1), (9, 2)])
-def test_curves_have_colours_and_letters_only_without(count: int, plots: int) -> None:
+def test_curves_have_colours_and_letters_only_without(count, plots):
     """More curves than colours take several plots."""
     text = Text.from_ansi(printed(curves_of(count), colors="256"))
     colors = {str(span.style) for span in text.spans} - {"bold", "none"}
@@ -258,7 +244,7 @@ TWO = """test "Two axes" {
 """
 
 
-def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> ChartSpec:
+def heatmap(cells, unit="1/s"):
     """Values by their place across and down; one without a value has failed."""
     across, down = (tuple(dict.fromkeys(place[n] for place in cells)) for n in (0, 1))
     columns = (
@@ -272,7 +258,7 @@ def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> Ch
     return ChartSpec("heatmap", "IOPS", "", frame, "x", "row")
 
 
-def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
+def test_two_axes_are_a_heatmap(tmp_path, store_path):
     """In numeric order, upwards as in the page; what `when` excludes is in none."""
     lines = """
   skip when qd == 2 and size == 8KiB
@@ -307,7 +293,7 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
     }
 
 
-def test_one_that_is_too_wide_goes_on_below() -> None:
+def test_one_that_is_too_wide_goes_on_below():
     places = product(range(15), range(14))
     cells = {(f"{n}", f"row{m}"): 1000.0 * (20 * n + m) for n, m in places}
     lines = [line.split() for line in lines_of(heatmap(cells))]
@@ -319,7 +305,7 @@ def test_one_that_is_too_wide_goes_on_below() -> None:
     assert [text for row in rows for text in row] == texts
 
 
-def test_colours_are_in_a_terminal_only() -> None:
+def test_colours_are_in_a_terminal_only():
     values = {("1", "a"): 1.0, ("2", "a"): 50.0, ("1", "b"): 100.0, ("2", "b"): None}
     styled, bare = (
         printed(heatmap(values), colors="truecolor"),
@@ -334,7 +320,7 @@ def test_colours_are_in_a_terminal_only() -> None:
 
 
 @given(st.floats(0, 1))
-def test_letters_can_be_read_on_every_colour(share: float) -> None:
+def test_letters_can_be_read_on_every_colour(share):
     """A contrast of 4.5 is what WCAG asks of text; brighter is more, for any eye."""
     values = {("1", "a"): 0.0, ("2", "a"): share, ("3", "a"): 1.0}
     styled = printed(heatmap(values, ""), colors="truecolor")
