@@ -1,13 +1,9 @@
 """A real Chromium without a window, which keeps what its pages say and ask for."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from command import ioplan, plan_file
 from msgspec import Struct
@@ -24,7 +20,7 @@ OPTIONS = (
 LOCAL = ("file:", "blob:", "data:")
 
 
-def left_out() -> str:
+def left_out():
     """Why there is no browser here; empty where there is one."""
     missing = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
     if not missing:
@@ -40,7 +36,7 @@ class Report(Struct, frozen=True):
     sessions: list[str]
 
 
-def reported(folder: Path, text: str, size: str, code: int = 0) -> Report:
+def reported(folder, text, size, code=0):
     """The report of a plan that has run on a simulated drive."""
     page, place = folder / "report.html", ("--store", folder / "results.db")
     call = ("run", plan_file(folder, text), "--backend", "sim", "--create", size, "-q")
@@ -55,110 +51,100 @@ def reported(folder: Path, text: str, size: str, code: int = 0) -> Report:
 class Browser:
     """One page at a time."""
 
-    def __init__(self, driver: webdriver.Chrome, downloads: Path) -> None:
+    def __init__(self, driver, downloads):
         self.driver, self.downloads = driver, downloads
-        self.unchanged: Path | None = None
+        self.unchanged = None
 
-    def open(self, page: Path, width: int = 1280, height: int = 900) -> None:
+    def open(self, page, width=1280, height=900):
         """Open a file in a window of this size."""
         self.unchanged = None
         self.size(width, height)
         self.driver.get(page.as_uri())
 
-    def size(self, width: int, height: int = 900) -> None:
+    def size(self, width, height=900):
         """Set the size of the window."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.tell("Emulation.setDeviceMetricsOverride", **metrics, mobile=width < 600)
 
-    def run(self, script: str, *arguments: Any) -> Any:
+    def run(self, script, *arguments):
         """Run a function's body in the page; a promise is waited for."""
         return self.driver.execute_script(script, *arguments)
 
-    def chart(self, id: str, expression: str) -> Any:
+    def chart(self, id, expression):
         """What an expression says of `chart`, that of a figure."""
         script = "const chart = chartOf(document.getElementById(arguments[0])); return "
         return self.run(script + expression, id)
 
-    def tell(self, command: str, **options: Any) -> Any:
+    def tell(self, command, **options):
         """A command of Chromium's own protocol."""
         return self.driver.execute_cdp_cmd(command, options)
 
-    def said(self) -> list[str]:
+    def said(self):
         """What the console has got since it was last asked."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def asked_for(self) -> list[str]:
+    def asked_for(self):
         """What the page has fetched from elsewhere, since it was last asked."""
-        events = [
-            json.loads(entry["message"])["message"]
-            for entry in self.driver.get_log("performance")
-        ]
-        urls = [
-            event["params"]["request"]["url"]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        ]
+        entries = self.driver.get_log("performance")
+        events = [json.loads(entry["message"])["message"] for entry in entries]
+        sent = [e for e in events if e["method"] == "Network.requestWillBeSent"]
+        urls = [event["params"]["request"]["url"] for event in sent]
         return [url for url in urls if not url.startswith(LOCAL)]
 
-    def drawn(self, page: Path, width: int = 1280) -> list[str]:
+    def drawn(self, page, width=1280):
         """Open a page, draw all of it; the ids of its drawn figures."""
         self.open(page, width)
         self.run(DRAW_ALL)
-        ids: list[str] = self.run(DRAWN)
-        return ids
+        return self.run(DRAWN)
 
-    def drawn_one(self, page: Path, title: str) -> str:
+    def drawn_one(self, page, title):
         """Open a page, draw the figure of a title; its id."""
         self.open(page)
         id = self.figure(title)
         self.run("come(document.getElementById(arguments[0]))", id)
         return id
 
-    def looked_at(self, page: Path) -> list[str]:
+    def looked_at(self, page):
         """As `drawn`, for tests that leave a page as it is: once for those in a row."""
         if self.unchanged != page:
             self.drawn(page)
         self.unchanged = page
-        ids: list[str] = self.run(DRAWN)
-        return ids
+        return self.run(DRAWN)
 
-    def table_of_runs(self) -> list[list[str]]:
+    def table_of_runs(self):
         """The rows of the first table of runs, without its head, as they are shown."""
         script = (
             f"{FILLED} return filled(document.querySelector('.runs details')).slice(1)"
         )
-        rows: list[list[str]] = self.run(script)
-        return rows
+        return self.run(script)
 
-    def choose(self, option: str, value: str, within: str = "") -> None:
+    def choose(self, option, value, within=""):
         """Choose a value in the select that has such an option, or such a name."""
         self.run(CHOOSE, option, value, within)
 
-    def texts(self, selector: str) -> list[str]:
+    def texts(self, selector):
         """Of all elements that a selector finds."""
-        found: list[str] = self.run(TEXTS, selector)
-        return found
+        return self.run(TEXTS, selector)
 
-    def sessions_of(self) -> list[str]:
+    def sessions_of(self):
         """Their labels, in the order of the page."""
         script = "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
-        found: list[str] = self.run(script)
-        return found
+        return self.run(script)
 
-    def figure(self, title: str) -> str:
+    def figure(self, title):
         """The id of the figure of a title."""
         script = """return figures.find((f) =>
           f.querySelector("h3").textContent === arguments[0])?.id"""
-        found: str | None = self.run(script, title)
+        found = self.run(script, title)
         assert found, title
         return found
 
-    def click(self, id: str, text: str) -> None:
+    def click(self, id, text):
         script = """[...document.getElementById(arguments[0]).querySelectorAll("button")]
           .find((button) => button.textContent === arguments[1]).click()"""
         self.run(script, id, text)
 
-    def dragged(self, id: str, share: float) -> None:
+    def dragged(self, id, share):
         """Drag from the middle of a figure's plot over that share of its width."""
         (plot,) = self.driver.find_elements(By.CSS_SELECTOR, f"#{id} .plot svg")
         self.run("arguments[0].scrollIntoView({block: 'center'})", plot)
@@ -168,7 +154,7 @@ class Browser:
 
 
 @contextmanager
-def browser(downloads: Path) -> Iterator[Browser]:
+def browser(downloads):
     """A browser that saves its downloads in a folder."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""

@@ -1,14 +1,11 @@
 """One browser for a test file, and reports to open in it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Browser, Report, browser, left_out
+from chromium import Report, browser, left_out
 from command import ioplan
 from sessions import failed_sweep, put, put_drives
 from sim_batches import rough
@@ -19,9 +16,7 @@ PLAN = Path(__file__).parent / "every_chart.ioplan"
 
 
 @pytest.fixture(scope="module")
-def chromium(
-    simulated: Report, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Browser]:
+def chromium(simulated, tmp_path_factory):
     """It begins after the runs, each of which looks at all processes of this one."""
     if why := left_out():
         pytest.skip(why)
@@ -30,7 +25,7 @@ def chromium(
 
 
 @pytest.fixture(scope="session")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def simulated(tmp_path_factory):
     """The plan with every chart on two simulated drives; one worker makes it for all."""
     base = tmp_path_factory.getbasetemp()
     folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
@@ -47,26 +42,26 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return Report(page, store, ids_of(store))
 
 
-def page_of(store: Path, page: Path, *ids: str) -> Report:
+def page_of(store, page, *ids):
     done = ioplan("report", *ids, "--store", store, "-o", page)
     assert done.code == 0, done.err
     return Report(page, store, [*ids])
 
 
-def ids_of(store: Path) -> list[str]:
+def ids_of(store):
     with Store.open(store) as opened:
         return [session.id for session in opened.sessions()]
 
 
 @pytest.fixture(scope="session")
-def single(simulated: Report, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def single(simulated, tmp_path_factory):
     """The newest session alone."""
     page = tmp_path_factory.mktemp("single") / "single.html"
     return page_of(simulated.store, page, simulated.sessions[0])
 
 
 @pytest.fixture(scope="session")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def failed(tmp_path_factory):
     """A session in which two of four cells failed."""
     store = tmp_path_factory.mktemp("failed") / "results.db"
     id = put(store, *failed_sweep(), ended="failed")
@@ -74,7 +69,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.fixture(scope="session")
-def drives(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def drives(tmp_path_factory):
     """Thirty drives on one page."""
     store = tmp_path_factory.mktemp("drives") / "results.db"
     with Store.open(store) as opened:

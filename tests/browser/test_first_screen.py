@@ -1,16 +1,12 @@
 """The first screen of a report, and what a reader does with a page, kept in its address."""
 
-from __future__ import annotations
-
 import json
 import time
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
-from chromium import Browser, Report, reported
+from chromium import reported
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import SLOW, SWEPT
@@ -81,7 +77,7 @@ test "All of it" {
 
 
 @pytest.fixture(scope="module")
-def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def unmet(tmp_path_factory):
     """28 cells in which nothing that was expected held."""
     return reported(tmp_path_factory.mktemp("unmet"), FAILS, "64MiB", code=1)
 
@@ -89,9 +85,7 @@ def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
 @pytest.mark.long
 @pytest.mark.parametrize("which", PAGES)
 @pytest.mark.parametrize("width", [1440, 390])
-def test_the_first_screen_is_seen_at_once(
-    chromium: Browser, which: str, width: int, request: pytest.FixtureRequest
-) -> None:
+def test_the_first_screen_is_seen_at_once(chromium, which, width, request):
     """Nothing is cut off or lies over another text; a chart is near, and beside the
     cards few words are above it."""
     chromium.open(request.getfixturevalue(which).page, width, HEIGHT)
@@ -107,9 +101,7 @@ def test_the_first_screen_is_seen_at_once(
 
 
 @pytest.mark.parametrize("which", ["simulated", "drives"])
-def test_the_bars_are_the_figures_of_the_store(
-    chromium: Browser, which: str, request: pytest.FixtureRequest
-) -> None:
+def test_the_bars_are_the_figures_of_the_store(chromium, which, request):
     """Made anew of the runs in the store: the best first, lengths as the figures."""
     report = request.getfixturevalue(which)
     with Store.open(report.store) as store:
@@ -153,13 +145,7 @@ AUDIT = """axe.run(document, { resultTypes: ["violations"] }).then(({ violations
         *(("simulated", "dark", 1440), ("simulated", "light", 390)),
     ],
 )
-def test_axe_finds_no_barrier(
-    chromium: Browser,
-    which: str,
-    theme: str,
-    width: int,
-    request: pytest.FixtureRequest,
-) -> None:
+def test_axe_finds_no_barrier(chromium, which, theme, width, request):
     """Names, roles, order of headings, contrast of all that is shown."""
     chromium.open(request.getfixturevalue(which).page, width, HEIGHT)
     chromium.run(
@@ -189,9 +175,7 @@ return {
 """
 
 
-def test_five_questions_are_answered_by_names(
-    chromium: Browser, simulated: Report, unmet: Report
-) -> None:
+def test_five_questions_are_answered_by_names(chromium, simulated, unmet):
     """Which drive is fastest, what failed, is it simulated, can I rely on it, what next."""
     chromium.open(simulated.page, 1440, HEIGHT)
     found = chromium.run(QUESTIONS)
@@ -207,9 +191,7 @@ def test_five_questions_are_answered_by_names(
     assert found["failed"] == ["56 of 56 expectations failed"]
 
 
-def test_a_chosen_drive_stands_out_everywhere(
-    chromium: Browser, drives: Report
-) -> None:
+def test_a_chosen_drive_stands_out_everywhere(chromium, drives):
     """Also where its bar was folded; the address keeps it."""
     chromium.open(drives.page, 1440, HEIGHT)
     label = "Drive 13"
@@ -228,7 +210,7 @@ TITLES = """return [...document.querySelectorAll('section.test h2')]
   .map((h) => h.innerText.trim())"""
 
 
-def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) -> None:
+def test_the_tests_of_a_long_page_are_listed(chromium, tmp_path):
     """Beside it, and the one that is read is marked."""
     plan = "".join(
         f'test "T{n}" {{ run random 4KiB 100/0 for 20ms\n vary qd in 1, 2 }}\n'
@@ -254,32 +236,32 @@ def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) 
 TITLE = "IOPS by queue depth"
 
 
-def shown_x(chromium: Browser, id: str) -> set[float]:
+def shown_x(chromium, id):
     """Where the rows that are drawn stand."""
     return set(
         chromium.chart(id, "zoomed(chart, shownRows(chart)).map((row) => row.x)")
     )
 
 
-def typed(chromium: Browser, label: str, text: str) -> None:
+def typed(chromium, label, text):
     field = chromium.driver.find_element(By.CSS_SELECTOR, f"[aria-label='{label}']")
     field.send_keys(text)
 
 
-def at_address(chromium: Browser, page: Path, address: str) -> None:
+def at_address(chromium, page, address):
     """As somebody opens it who was sent it."""
     chromium.driver.get("about:blank")
     chromium.driver.get(f"{page.as_uri()}{address}")
     chromium.run("figures.forEach(come)")
 
 
-@pytest.mark.long
-def rate_of(text: str) -> float:
+def rate_of(text):
     """`361k`, `8,670`."""
     return float(text.replace(",", "").replace("k", "e3").replace("M", "e6"))
 
 
-def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
+@pytest.mark.long
+def test_tables_sort_and_filter(chromium, drives):
     """By what a column means: axes in their order, figures by size."""
     chromium.open(drives.page)
     rows = chromium.table_of_runs()
@@ -312,7 +294,7 @@ STATE = """const chart = chartOf(document.getElementById(arguments[0]));
 
 
 @pytest.mark.long
-def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) -> None:
+def test_the_address_keeps_what_was_chosen(chromium, drives):
     """Sessions, scale, way of drawing, highlight, zoom, and the table's order."""
     id = chromium.drawn_one(drives.page, TITLE)
     assert chromium.run("return location.hash") == ""
@@ -332,7 +314,7 @@ def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) ->
 
 
 NO_CHART = {"state": {"y": "no"}, "mode": "constructor", "lit": 9, "picked": {"no": 1}}
-WRONG: list[Any] = [
+WRONG = [
     *(None, 5, "x", [], {"hide": [["<script>"], 9], "drive": {}, "nothing": None}),
     {"hide": "nobody", "test-1-chart-1": NO_CHART | {"zoom": [9, 1]}},
     {"test-1-chart-1": {"state": 1, "picked": [], "zoom": ["a", None]}},
@@ -341,9 +323,7 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("hash", ["%", "&", "<&>", *map(json.dumps, WRONG)])
-def test_a_wrong_address_does_nothing(
-    chromium: Browser, drives: Report, hash: str
-) -> None:
+def test_a_wrong_address_does_nothing(chromium, drives, hash):
     text = hash if "%" in hash else quote(hash)
     at_address(chromium, drives.page, f"#test-1&{text}")
     assert len(chromium.table_of_runs()) == 30 * len(SWEPT)
@@ -353,7 +333,7 @@ def test_a_wrong_address_does_nothing(
 
 
 @pytest.mark.long
-def test_a_drag_zooms_and_a_button_goes_back(chromium: Browser, drives: Report) -> None:
+def test_a_drag_zooms_and_a_button_goes_back(chromium, drives):
     """From the middle of the plot to its right end, on a logarithmic axis."""
     id = chromium.drawn_one(drives.page, TITLE)
     chromium.dragged(id, 0.5)

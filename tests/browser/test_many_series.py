@@ -1,13 +1,10 @@
 """Thirty drives: their spread, panels of twenty, highlights, names at ends of lines."""
 
-from __future__ import annotations
-
 import itertools
 from statistics import median
-from typing import Any
 
 import pytest
-from chromium import RING, WIDER, Browser, Report
+from chromium import RING, WIDER
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import LEAST_IOPS, SLOW, SWEPT, drive_iops
@@ -28,7 +25,7 @@ document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) =
 WAYS = "How to draw many series"
 
 
-def shown(chromium: Browser, id: str) -> Any:
+def shown(chromium, id):
     return chromium.chart(id, DRAWN.strip())
 
 
@@ -38,11 +35,12 @@ ENDS = """return [...document.querySelectorAll(
 
 
 @pytest.mark.long
-def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> None:
+def test_many_are_a_median_and_outliers(chromium, drives):
     """With a band; outliers are named."""
     id = chromium.drawn_one(drives.page, TITLE)
     found, slow = shown(chromium, id), f"Drive {SLOW:02}"
     assert found["mode"] == "spread" and found["named"] == [slow]
+    assert len(chromium.texts(f"#{id} .plot .mark-area path")) == 1
     assert "median of 30 sessions" in found["note"]
     middles = {r["x"]: r["y"] for r in found["rows"] if r.get("role") == "spread"}
     assert middles == {
@@ -57,7 +55,7 @@ def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> No
 
 
 @pytest.mark.long
-def test_fewer_have_panels_and_few_share_one(chromium: Browser, drives: Report) -> None:
+def test_fewer_have_panels_and_few_share_one(chromium, drives):
     """As many as are shown decide, until the reader does."""
     id = chromium.drawn_one(drives.page, TITLE)
     chromium.run(SHOW_ONLY, 12)
@@ -78,7 +76,7 @@ OPACITIES = """return [...document.querySelectorAll(
 
 
 @pytest.mark.long
-def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
+def test_one_series_is_looked_at(chromium, drives):
     """By its name at the chart, or its entry in the legend.
 
     Names of drives that are as fast as one another do not cover one another.
@@ -104,7 +102,7 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
     assert chromium.texts(legend) == []  # few lines have their names beside them
 
 
-def test_a_drive_has_its_colour_everywhere(chromium: Browser, drives: Report) -> None:
+def test_a_drive_has_its_colour_everywhere(chromium, drives):
     """Eight have one; the others are grey, with their names beside them."""
     id = chromium.drawn_one(drives.page, TITLE)
     styles = chromium.chart(
@@ -122,13 +120,13 @@ def test_a_drive_has_its_colour_everywhere(chromium: Browser, drives: Report) ->
 
 
 @pytest.mark.long
-def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -> None:
+def test_arrows_go_along_and_between_series(chromium, drives):
     """What is told is the point; a series that is not drawn yet is drawn then."""
     id = chromium.drawn_one(drives.page, TITLE)
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
     chromium.run("arguments[0].focus()", plot)
 
-    def pressed(*keys: str) -> str:
+    def pressed(*keys):
         for key in keys:
             plot.send_keys(key)
         return plot.find_element(By.XPATH, "../p[@class='hint']").text
@@ -149,7 +147,7 @@ def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -
 
 
 @pytest.mark.long
-def test_a_screen_reader_gets_a_summary(chromium: Browser, drives: Report) -> None:
+def test_a_screen_reader_gets_a_summary(chromium, drives):
     """And not the drawing."""
     id = chromium.drawn_one(drives.page, TITLE)
     chromium.run(SHOW_ONLY, SLOW + 1)

@@ -1,12 +1,7 @@
 """Charts over time on the page: phases, rows of cells, and the figures of a stretch."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
-from chromium import Browser, Report, reported
+from chromium import reported
 from command import ioplan
 
 from ioplan.language import Metric
@@ -52,30 +47,25 @@ MARKS = """const chart = chartOf(document.getElementById(arguments[0]));
   };
   walk(chart.view.scenegraph().root);
   const x = (value) => chart.view.scale("x")(value);
-  const width = chart.view.scale("x").range ? chart.view.scale("x").range()[1] : 0;
-  return [found, [0, 1, 5, 6].map((s) => { try { return x(s); } catch { return null; } }), width];"""
+  return [found, [0, 1, 5, 6].map((s) => { try { return x(s); } catch { return null; } })];"""
 
 
 @pytest.fixture(scope="module")
-def burst(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def burst(tmp_path_factory):
     return reported(tmp_path_factory.mktemp("burst"), PLAN, "256MiB")
 
 
-def stored(report: Report, begin_s: float, end_s: float) -> Stretch:
+def stored(report, begin_s, end_s):
     """As the terminal makes it."""
     with Store.open(report.store) as store:
         packed = store.intervals(store.session("last").id, 1)
-    found = stretch(IntervalCounts(packed), begin_s * 1e9, end_s * 1e9)
-    assert found
-    return found
+    return stretch(IntervalCounts(packed), begin_s * 1e9, end_s * 1e9)
 
 
 @pytest.mark.parametrize("title", TITLES)
 @pytest.mark.long
 @pytest.mark.promise("figures.stretch")
-def test_a_stretch_names_what_prints_its_figures(
-    title: str, chromium: Browser, burst: Report
-) -> None:
+def test_a_stretch_names_what_prints_its_figures(title, chromium, burst):
     chromium.looked_at(burst.page)
     id = chromium.figure(title)
     note = f"#{id} .made"
@@ -93,10 +83,10 @@ def test_a_stretch_names_what_prints_its_figures(
     assert chromium.said() == []
 
 
-def test_phases_stand_where_they_are(chromium: Browser, burst: Report) -> None:
+def test_phases_stand_where_they_are(chromium, burst):
     chromium.looked_at(burst.page)
     for title in (TITLES[0], TITLES[2]):
-        found, (zero, one, five, six), _ = chromium.run(MARKS, chromium.figure(title))
+        found, (zero, one, five, six) = chromium.run(MARKS, chromium.figure(title))
         assert {"checkpoint", "calm"} <= names_of(found)
         bands = [
             (x, width)
@@ -109,12 +99,12 @@ def test_phases_stand_where_they_are(chromium: Browser, burst: Report) -> None:
     assert chromium.said() == []
 
 
-def names_of(marks: list[Any]) -> set[str]:
+def names_of(marks):
     return {text for kind, _, text, *_ in marks if kind == "text" and text}
 
 
 @pytest.mark.long
-def test_a_heat_map_has_a_row_for_each_cell(chromium: Browser, burst: Report) -> None:
+def test_a_heat_map_has_a_row_for_each_cell(chromium, burst):
     chromium.looked_at(burst.page)
     (id,) = chromium.run("""return figures.filter((f) => f.dataset.kind === "heatmap")
       .map((f) => f.id)""")
@@ -148,11 +138,11 @@ test "Parted" {
 
 
 @pytest.mark.long
-def test_a_stream_s_rate_is_over_its_part(tmp_path: Path) -> None:
+def test_a_stream_s_rate_is_over_its_part(tmp_path):
     """Of a stretch."""
     report = reported(tmp_path, PARTED, "64MiB")
 
-    def rate(begin_s: int, end_s: int) -> str:
+    def rate(begin_s, end_s):
         during = ("--during", f"{begin_s}s..{end_s}s")
         out = ioplan("show", "last", "--store", report.store, *during).out
         row = next(line for line in out.splitlines() if line.split()[:1] == ["part"])

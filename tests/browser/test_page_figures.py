@@ -1,7 +1,5 @@
 """The figures that a reader of the page sees: in tables, hints, marks and downloads."""
 
-from __future__ import annotations
-
 import csv
 import io
 import struct
@@ -9,7 +7,7 @@ import time
 import xml.etree.ElementTree as ET
 
 import pytest
-from chromium import FILLED, RING, Browser, Report
+from chromium import FILLED, RING
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -23,7 +21,7 @@ from ioplan.results.store import Store
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
-def downloaded(chromium: Browser, name: str) -> bytes:
+def downloaded(chromium, name):
     path = chromium.downloads / name
     until = time.monotonic() + 10
     while time.monotonic() < until:
@@ -40,7 +38,7 @@ def downloaded(chromium: Browser, name: str) -> bytes:
         ("IOPS by queue depth and read share", "Read share"),
     ],
 )
-def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> None:
+def test_downloads(chromium, single, title, test):
     """A picture tells what it shows, of which drive and session, when, by what."""
     chromium.looked_at(single.page)
     (session,), id = single.sessions, chromium.figure(title)
@@ -66,11 +64,9 @@ def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> 
         file.unlink()
 
 
-def test_files_have_own_names(
-    chromium: Browser, simulated: Report, single: Report
-) -> None:
+def test_files_have_own_names(chromium, simulated, single):
     """On a page, and on pages of other sessions."""
-    names: list[str] = []
+    names = []
     for report in (simulated, single):
         chromium.open(report.page)
         names += chromium.run("return figures.map((f) => fileName(chartOf(f), 'png'))")
@@ -92,7 +88,7 @@ AXES = {"qd": "queue depth", "read": "read share", "size": "block size"}
 AXES["align"] = "alignment"
 
 
-def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -> None:
+def test_the_figures_are_those_of_the_store(chromium, single):
     """Each cell of each test's table, as a reader sees it, and sees it whole."""
     chromium.open(single.page)
     shown, cut = chromium.run(TABLES)
@@ -105,7 +101,6 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
         cell = {AXES.get(n, n): text for n, text in record.asked.cell.items()}
         row = next(r for r in shown[record.asked.test] if cell.items() <= r.items())
         total, latency = record.total, record.total.latency
-        assert latency
         assert row["IOPS"].split()[0] == iops_text(total.iops)
         assert row["throughput"] == metric_text(total.bandwidth_bytes_per_s, "B/s")
         assert row["mean"] == latency_text(latency.mean_ns)
@@ -116,7 +111,7 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
                 assert text == latency_text(known)
 
 
-def test_the_points_are_those_of_the_store(chromium: Browser, single: Report) -> None:
+def test_the_points_are_those_of_the_store(chromium, single):
     """Rounds: each point of the heatmap is the figure over the last window."""
     id = chromium.drawn_one(single.page, "IOPS by block size and read share")
     rows = chromium.chart(id, "chart.rows")
@@ -139,7 +134,7 @@ return [...figure.querySelectorAll(".pivot tr")]
   .map((tr) => [...tr.children].map((cell) => cell.textContent));"""
 
 
-def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
+def test_a_table_needs_no_axis(chromium, simulated):
     """Of one point, a row a session and a column a figure."""
     chromium.open(simulated.page)
     head, *rows = chromium.run(PIVOT)
@@ -149,12 +144,11 @@ def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
         for row, session in zip(rows, simulated.sessions, strict=True):
             (found,) = store.records(session, "Consistency")
             latency = found.total.latency
-            assert latency
             latencies = [latency_text(latency.mean_ns), latency_text(latency.max_ns)]
             assert row[1:] == [iops_text(found.total.iops), *latencies]
 
 
-def test_a_failed_cell_is_a_mark_no_point(chromium: Browser, failed: Report) -> None:
+def test_a_failed_cell_is_a_mark_no_point(chromium, failed):
     """Of four queue depths two failed, the last one too: the axis has it."""
     id = chromium.drawn_one(failed.page, "IOPS by queue depth")
     plot = f"#{id} .plot"
@@ -168,7 +162,7 @@ def test_a_failed_cell_is_a_mark_no_point(chromium: Browser, failed: Report) -> 
     assert chromium.said() == []
 
 
-def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
+def test_a_point_tells_its_figures(chromium, single):
     """To a mouse; and the keyboard reaches every point."""
     id = chromium.drawn_one(single.page, "Throughput by queue depth")
     points = f"#{id} .plot path[aria-roledescription='circle']"
@@ -198,7 +192,7 @@ return [...document.querySelectorAll(".scroll")]
 """
 
 
-def test_what_scrolls_has_the_keyboard(chromium: Browser, simulated: Report) -> None:
+def test_what_scrolls_has_the_keyboard(chromium, simulated):
     """Of what is wider than its place."""
     chromium.drawn(simulated.page)
     chromium.run(

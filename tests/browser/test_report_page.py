@@ -1,16 +1,13 @@
 """The report in a real browser: every chart, switch, size and theme; no script of others."""
 
-from __future__ import annotations
-
 import re
 import struct
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-from chromium import WIDER, Browser, Report
-from command import Done, ioplan
+from chromium import WIDER
+from command import ioplan
 from figures import run
 from sessions import put, put_nights
 
@@ -46,7 +43,7 @@ return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 
 
 @pytest.mark.long
-def test_every_chart_is_drawn_in_silence(chromium: Browser, simulated: Report) -> None:
+def test_every_chart_is_drawn_in_silence(chromium, simulated):
     """And nothing is fetched."""
     chromium.said(), chromium.asked_for()
     ids = chromium.looked_at(simulated.page)
@@ -58,7 +55,7 @@ def test_every_chart_is_drawn_in_silence(chromium: Browser, simulated: Report) -
     assert chromium.run("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_a_history_is_drawn_with_its_bands(chromium: Browser, tmp_path: Path) -> None:
+def test_a_history_is_drawn_with_its_bands(chromium, tmp_path):
     """Of its levels."""
     store, page = tmp_path / "results.db", tmp_path / "history.html"
     with Store.open(store) as opened:
@@ -71,7 +68,7 @@ def test_a_history_is_drawn_with_its_bands(chromium: Browser, tmp_path: Path) ->
     assert chromium.said() == chromium.asked_for() == []
 
 
-def test_only_what_is_near_is_drawn(chromium: Browser, single: Report) -> None:
+def test_only_what_is_near_is_drawn(chromium, single):
     chromium.open(single.page)
     time.sleep(0.3)
     count = "return figures.filter((f) => f.dataset.drawn !== undefined).length"
@@ -82,7 +79,7 @@ def test_only_what_is_near_is_drawn(chromium: Browser, single: Report) -> None:
 
 
 @pytest.mark.long
-def test_each_switch_changes_its_chart(chromium: Browser, single: Report) -> None:
+def test_each_switch_changes_its_chart(chromium, single):
     switched = set()
     for id in chromium.drawn(single.page):
         for text in chromium.texts(f"#{id} .tools button"):
@@ -103,7 +100,7 @@ PLACES = """return [...document.getElementById(arguments[0])
   .map(([text, box]) => [Number(text), box.left, box.top])"""
 
 
-def test_queue_depths_stand_in_their_order(chromium: Browser, single: Report) -> None:
+def test_queue_depths_stand_in_their_order(chromium, single):
     id = chromium.drawn_one(single.page, "Throughput by queue depth")
     labels = chromium.run(PLACES, id)
     lowest = max(top for _, _, top in labels)
@@ -135,9 +132,7 @@ return named.map((one) => `${one.localName} ${one.getAttribute("aria-label")
   ?? document.getElementById(one.getAttribute("aria-labelledby"))?.textContent}`);"""
 
 
-def test_bars_and_panels_stand_where_they_belong(
-    chromium: Browser, simulated: Report
-) -> None:
+def test_bars_and_panels_stand_where_they_belong(chromium, simulated):
     """Bars side by side, panels as sessions are, their names in one line: however far
     the marks below reach up."""
     chromium.looked_at(simulated.page)
@@ -155,7 +150,7 @@ def test_bars_and_panels_stand_where_they_belong(
     assert rows and all(len(set(tops)) == 1 for tops in rows), rows
 
 
-def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
+def test_everything_has_a_name(chromium, simulated):
     """What a screen reader says: of figures, buttons, choices, plots; landmarks have
     names of their own."""
     chromium.looked_at(simulated.page)
@@ -168,9 +163,7 @@ def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_fits_with_all_labels(
-    chromium: Browser, simulated: Report, width: int
-) -> None:
+def test_it_fits_with_all_labels(chromium, simulated, width):
     chromium.drawn(simulated.page, width)
     assert chromium.run(WIDER) <= 0
     assert chromium.run(CUT) == []
@@ -195,9 +188,7 @@ LABELS = """return [...document.querySelectorAll(`#${arguments[0]} .plot text`)]
   .map(([text, { left, right, top, bottom }]) => [text, left, right, top, bottom])"""
 
 
-def test_the_first_chart_is_latency_against_load(
-    chromium: Browser, drives: Report
-) -> None:
+def test_the_first_chart_is_latency_against_load(chromium, drives):
     """Large, with its controls only where somebody is near, and no text upon another."""
     chromium.drawn(drives.page, 1440)
     first = chromium.run(FIRST)
@@ -219,7 +210,7 @@ def test_the_first_chart_is_latency_against_load(
 
 
 @pytest.mark.long
-def test_dark_and_light(chromium: Browser, single: Report) -> None:
+def test_dark_and_light(chromium, single):
     id = chromium.drawn_one(single.page, "Throughput by queue depth")
     ground = "return getComputedStyle(document.body).backgroundColor"
     seen = []
@@ -239,7 +230,7 @@ NEAR = """return figures.filter((f) =>
 
 
 @pytest.mark.long
-def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> None:
+def test_it_prints_with_all_its_charts(chromium, single):
     chromium.open(single.page)
     before = chromium.run("return near.size")
     chromium.tell("Page.printToPDF", printBackground=True)
@@ -247,10 +238,8 @@ def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> Non
 
 
 @pytest.mark.long
-def test_a_chart_alone_is_what_the_page_saves(
-    chromium: Browser, single: Report, tmp_path: Path
-) -> None:
-    def saved(name: str, *words: str) -> Done:
+def test_a_chart_alone_is_what_the_page_saves(chromium, single, tmp_path):
+    def saved(name, *words):
         call = ("report", single.sessions[0], "--store", single.store, "--force")
         return ioplan(*call, "-o", tmp_path / name, "--chart", *words)
 
@@ -286,7 +275,7 @@ HOSTILE = {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory):
     """A report of a session whose every text is hostile."""
     folder = tmp_path_factory.mktemp("hostile")
     store, page = folder / "results.db", folder / "report.html"
@@ -302,7 +291,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page
 
 
-def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
+def test_no_script_of_theirs_runs(chromium, page):
     """Their words are seen."""
     chromium.said()
     chromium.drawn(page)
@@ -319,7 +308,7 @@ def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_script_that_is_put_in_cannot_run(chromium: Browser, page: Path) -> None:
+def test_a_script_that_is_put_in_cannot_run(chromium, page):
     """The policy holds even where the escaping would not."""
     broken, main = page.with_name("broken.html"), "<main id="
     script = f"<script>window.hacked=4</script>{main}"

@@ -109,11 +109,10 @@ def rounds(path):
     return ["r", "none"]
 
 
-def changed_copy(path, copy, *statements):
+def changed_copy(path, copy, statement):
     shutil.copy(path, copy)
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
-        for statement in statements:
-            connection.execute(statement)
+        connection.execute(statement)
     return copy
 
 

@@ -317,8 +317,8 @@ def test_a_point_tells_which_expectation_it_does_not_meet(store):
     assert [one.get("transform") for one in layers_of(found)].count(marked) == 1
 
 
-def layers_of(picture, way="together"):
-    view = modes(picture)[way]["spec"]
+def layers_of(picture):
+    view = modes(picture)["together"]["spec"]
     return view.get("spec", view)["layer"]
 
 
@@ -359,32 +359,11 @@ def picture(sessions, kind="lines", per=1):
     return ChartSpec(kind, "IOPS", "", frame, "x", "y", channels)
 
 
-def marks_of(picture, way, role):
-    """Of the layers of a role."""
-    wanted = {"filter": f"datum.role === '{role}'"}
-    layers = layers_of(picture, way)
-    return [one["mark"]["type"] for one in layers if wanted in one.get("transform", [])]
-
-
-def test_many_sessions_have_panels_and_a_spread():
-    """Thirteen sessions and more take the colour; what the plan wants, the panels."""
-    drawn = picture(NUMBER)
-    found = modes(drawn)
-    apart, spread = found["apart"], found["spread"]
-    assert apart["channels"]["panel"] == found["together"]["channels"]["color"]
-    assert apart["spec"]["spec"]["encoding"]["color"]["legend"] is None
-    assert len(marks_of(drawn, "apart", "back")) == 1
-    assert spread["channels"]["color"] == ""
-    assert marks_of(drawn, "spread", "spread") == ["area", "line"]
-    assert marks_of(drawn, "spread", "out") and marks_of(drawn, "spread", "end")
-    each = {
-        way: made["channels"] for way, made in modes(picture(NUMBER, per=6)).items()
-    }
+def test_many_have_more_ways_and_a_spread_needs_a_shared_x():
+    """What the plan wants takes the panels, and is a choice where sessions have them."""
+    each = {w: made["channels"] for w, made in modes(picture(NUMBER, per=6)).items()}
     assert each["together"]["panel"] == each["apart"]["pick"] != ""
     assert each["spread"]["panel"] == each["together"]["panel"]
-
-
-def test_many_have_more_ways_and_a_spread_needs_a_shared_x():
     assert list(modes(picture(FEW))) == ["together"]
     assert list(modes(picture(NUMBER))) == ["together", "apart", "spread"]
     for kind in ("hockey", "cumulative", "histogram"):

@@ -47,14 +47,8 @@ def test_the_page_writes_figures_as_all_else_does(unit):
         input=json.dumps(pairs), capture_output=True, text=True, check=True,
     )  # fmt: skip
     expected = [[metric_text(*pair), tick_text(*pair)] for pair in pairs]
-    wrong = [
-        (*pair, own, page)
-        for pair, own, page in zip(
-            pairs, expected, json.loads(done.stdout), strict=True
-        )
-        if own != page
-    ]
-    assert not wrong
+    shown = zip(pairs, expected, json.loads(done.stdout), strict=True)
+    assert [(pair, own, page) for pair, own, page in shown if own != page] == []
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def stated(tests):
 
 
 SIM = {"is_simulated": True, "against": ("simulated",)}
+QD_1 = frozenset({(("qd", "1"),)})
 LONG = "a test with a title that is long " * 3
 SENTENCES = [
     # the largest and the smallest difference
@@ -91,15 +92,7 @@ SENTENCES = [
     ({"t": {"A": headline(10.0, against=("warned",)), "B": headline(20.0)}}, ""),
     ({"t": {"A": headline(None, why="failed"), "B": headline(20.0)}}, ""),
     ({"t": pair(0.0, 20.0)}, ""),
-    (
-        {
-            "t": {
-                "A": headline(1.0, among=frozenset({(("qd", "1"),)})),
-                "B": headline(2.0),
-            }
-        },
-        "",
-    ),
+    ({"t": {"A": headline(1.0, among=QD_1), "B": headline(2.0)}}, ""),
     ({"t": pair(1.0, 2.0, is_shortened=True)}, ""),
     # a drive is not compared with a simulated one, two simulated ones are
     ({"t": {"A": headline(10.0), "S": headline(400.0, **SIM)}}, ""),
