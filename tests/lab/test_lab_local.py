@@ -186,7 +186,8 @@ def test_ctrl_c_ends_all(tmp_path, store_path):
         client.send_signal(signal.SIGINT)
         out, err = client.communicate(timeout=60)
     assert client.returncode == 130
-    assert out.count("stopped") == 2 and "to continue: ioplan resume" in err
+    assert len(re.findall("^ [ab] +stopped ", out, re.M)) == 2
+    assert "to continue: ioplan resume" in err
     assert none_runs(store_path)
 
 
