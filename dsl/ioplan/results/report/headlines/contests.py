@@ -89,11 +89,14 @@ def contests(test: str, by_label: Mapping[str, Sequence[Headline]]) -> list[Cont
 
 
 def leaders(entries: Sequence[Contest], labels: Sequence[str]) -> list[str]:
-    """The best two sessions: by most figures, then by their mean place among all."""
+    """The best two sessions: by most figures, then by their mean place among all,
+    which equal figures share."""
     places: dict[str, list[int]] = {label: [] for label in labels}
     for contest in entries:
-        for place, label in enumerate(contest.ranked):
-            places[label].append(place)
+        ranked = contest.ranked
+        values = [contest.headlines[label].value for label in ranked]
+        for label, value in zip(ranked, values, strict=True):
+            places[label].append(values.index(value))
     valued = [label for label in labels if places[label]]
     valued.sort(key=lambda k: (-len(places[k]), sum(places[k]) / len(places[k])))
     return valued[:2]
