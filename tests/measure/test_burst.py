@@ -1,26 +1,20 @@
 """Sustained rates and bursts, from series whose truth is known; noise is no change."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Any
 
 import pytest
 from figures import interval, record
 
 from ioplan.language import Metric
-from ioplan.records import EventMade, Interval, RunDetail
-from ioplan.results.measure import Figure, Sample, changes, figure, spent, stated
+from ioplan.records import EventMade, RunDetail
+from ioplan.results.measure import Sample, changes, figure, spent, stated
 from ioplan.workload import Replay
 
 MADE = record(1)
 
 
-def series(
-    limit: float, burst: float, speed: float, length_s: float, noise: float = 0.0
-) -> list[Interval]:
+def series(limit, burst, speed, length_s, noise=0.0):
     """What a bucket lets through of a load at this speed, in 60 intervals."""
     draw, tokens, found = random.Random(1), burst, []
     for number in range(1, 61):
@@ -31,7 +25,7 @@ def series(
     return found
 
 
-def measured(name: str, found: Sequence[Interval]) -> Figure:
+def measured(name, found):
     run = Sample(MADE, RunDetail(series=tuple(found)))
     return figure(Metric(name=name), [run])
 
@@ -39,7 +33,7 @@ def measured(name: str, found: Sequence[Interval]) -> Figure:
 @pytest.mark.parametrize("burst", [1_000, 30_000, 200_000])
 @pytest.mark.parametrize("limit", [500, 3_000])
 @pytest.mark.parametrize("length_s", [0.5, 1.0])
-def test_limit_and_burst_are_found(limit: float, burst: float, length_s: float) -> None:
+def test_limit_and_burst_are_found(limit, burst, length_s):
     noisy = series(limit, burst, 16_000, length_s, noise=0.05)
     even = series(limit, burst, 16_000, length_s)
     near = pytest.approx(burst, rel=0.05)
@@ -48,12 +42,12 @@ def test_limit_and_burst_are_found(limit: float, burst: float, length_s: float) 
     assert (measured("burst_bytes", even).value or 0) / 4096 == near
 
 
-def changed(one: Interval, ios: int) -> Interval:
+def changed(one, ios):
     return one.model_copy(update={"ios": {"read": ios}, "bytes": {"read": 4096 * ios}})
 
 
 QUICK = series(500, 2_000, 16_000, 0.5)
-LEVELS: dict[str, tuple[list[Interval], float, float | None]] = {
+LEVELS = {
     "a burst of one interval": (QUICK, 500, 2_000),
     # as on a busy machine: nothing, then all of the burst at once
     "a load that began late": ([changed(QUICK[0], 0), *QUICK], 500, 2_000),
@@ -71,14 +65,14 @@ LEVELS: dict[str, tuple[list[Interval], float, float | None]] = {
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_what_is_sustained(name: str) -> None:
+def test_what_is_sustained(name):
     found, sustained, burst = LEVELS[name]
     assert measured("sustained", found).value == pytest.approx(sustained, rel=0.02)
     if burst is not None:
         assert measured("burst", found).value == pytest.approx(burst, rel=0.05)
 
 
-def test_what_tells_nothing_says_so() -> None:
+def test_what_tells_nothing_says_so():
     """The last level needs five intervals.
 
     The first may have begun within one, and the last of a run may be cut short.
@@ -92,7 +86,7 @@ def test_what_tells_nothing_says_so() -> None:
     assert "has 4 intervals" in measured("sustained", whole[: begin + 5]).why
 
 
-def refilled(off_percent: int) -> list[Interval]:
+def refilled(off_percent):
     """A level of refills that scatter by so much."""
     return [
         changed(one, 1_000 + 10 * off_percent * (-1) ** number)
@@ -119,7 +113,7 @@ SPENT = {
 
 
 @pytest.mark.parametrize("name", SPENT)
-def test_a_burst_that_was_spent_is_told_of(name: str) -> None:
+def test_a_burst_that_was_spent_is_told_of(name):
     found, is_spent = SPENT[name]
     text = spent(found)
     assert bool(text) is is_spent
@@ -127,7 +121,7 @@ def test_a_burst_that_was_spent_is_told_of(name: str) -> None:
         assert text.startswith("reads fell from 2,490") and "to 500 IOPS at 10" in text
 
 
-def noisy(mean: float, count: int, draw: random.Random, share: float) -> list[float]:
+def noisy(mean, count, draw, share):
     """Neighbours depend on each other, as those of a drive do."""
     values, off = [], 0.0
     for _ in range(count):
@@ -144,7 +138,7 @@ CHANGES = {
 }
 
 
-def over_time(values: Sequence[float], length_s: float = 1.0, **more: Any) -> Any:
+def over_time(values, length_s=1.0, **more):
     """What is said of a run with these rates in its intervals."""
     found = [
         interval(number * length_s, round(value * length_s), length_s, "read", 1.0)
@@ -155,7 +149,7 @@ def over_time(values: Sequence[float], length_s: float = 1.0, **more: Any) -> An
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_burst_is_told_apart_with_its_length(name: str) -> None:
+def test_a_burst_is_told_apart_with_its_length(name):
     steps, spread, interval_s, length_s = CHANGES[name]
     draw = random.Random(1)
     values = [v for mean, n in steps for v in noisy(mean, n, draw, spread)]
@@ -166,7 +160,7 @@ def test_a_burst_is_told_apart_with_its_length(name: str) -> None:
     assert found.spread_percent and found.spread_percent < 5  # not that of the drop
 
 
-SHAPES: dict[str, Callable[[random.Random], list[float]]] = {
+SHAPES = {
     "quiet": lambda draw: noisy(100.0, 60, draw, 0.05),
     "loud": lambda draw: noisy(100.0, 60, draw, 0.3),
     "short": lambda draw: noisy(100.0, 20, draw, 0.1),
@@ -179,13 +173,13 @@ SHAPES: dict[str, Callable[[random.Random], list[float]]] = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_noise_is_no_change(name: str) -> None:
+def test_noise_is_no_change(name):
     draw = random.Random(4)
     changed = sum(bool(changes(SHAPES[name](draw))) for _ in range(300))
     assert changed <= 3
 
 
-def test_what_is_small_short_or_of_the_plan_is_no_change() -> None:
+def test_what_is_small_short_or_of_the_plan_is_no_change():
     draw = random.Random(5)
     small = noisy(10_000.0, 60, draw, 0.001) + noisy(9_500.0, 60, draw, 0.001)
     assert over_time(small).burst is None
@@ -201,8 +195,8 @@ REPLAY = Replay(digest="0", ios=9, span_ns=9, end_bytes=9, moved_bytes=9)
 EVENT = EventMade(name="e", start_s=1, end_s=2, host="", exit_code=0, output="")
 
 
-def test_the_rate_of_a_trace_and_an_event_of_the_lab_are_the_plans() -> None:
-    fast: dict[str, Any] = {"replay": REPLAY, "pace": "fast"}
+def test_the_rate_of_a_trace_and_an_event_of_the_lab_are_the_plans():
+    fast = {"replay": REPLAY, "pace": "fast"}
     for load, events, steered in (
         ({}, (), False),
         ({"replay": REPLAY}, (), True),

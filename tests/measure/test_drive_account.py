@@ -1,15 +1,11 @@
 """The account of a drive's state, against the exact set of blocks that were written."""
 
-from __future__ import annotations
-
 import os
 import re
 import time
 import tracemalloc
 from itertools import pairwise
 from math import exp
-from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import marked
@@ -18,10 +14,9 @@ from fooled import last_records
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan import DriveAccount, JobStream, job_streams
+from ioplan import DriveAccount, job_streams
 from ioplan.drive_account import MOST_EXTENTS, Extent, Moved, account_of, account_text
 from ioplan.drive_needs import MOST_BLANK, passes_needed, standing
-from ioplan.records import RunRecord
 from ioplan.results.measure import steady_waf
 from ioplan.workload import Region, SizeShare, Stream, Workload
 
@@ -30,13 +25,13 @@ FILE_BYTES = 64 << 20
 SIZE = (SizeShare(size_bytes=4096, percent=100),)
 
 
-def stream(**fields: Any) -> JobStream:
+def stream(**fields):
     usual = {"pattern": "random", "read_percent": 0.0}
     made = Stream(**usual | {"read_sizes": SIZE, "write_sizes": SIZE} | fields)
     return job_streams(Workload(streams=(made,)), CAPACITY, 4096)[0]
 
 
-def last_state(store_path: Path) -> tuple[RunRecord, Any]:
+def last_state(store_path):
     """Of the last run."""
     last = last_records(store_path)[-1]
     assert last.state
@@ -62,7 +57,7 @@ WORKLOADS = {
 }
 
 
-def unwritten_percent(path: Path) -> float:
+def unwritten_percent(path):
     with path.open("rb") as file:
         blocks = [any(file.read(4096)) for _ in range(path.stat().st_size // 4096)]
     return 100 * blocks.count(False) / len(blocks)
@@ -77,7 +72,7 @@ QUICK = ("drawn", "in_order_by_threads", "mixed", "hotspots")
     "name", marked(WORKLOADS, pytest.mark.long, *(WORKLOADS.keys() - QUICK))
 )
 @pytest.mark.promise("steady.account_exact")
-def test_the_account_is_of_a_file(name: str, tmp_path: Path, store_path: Path) -> None:
+def test_the_account_is_of_a_file(name, tmp_path, store_path):
     """Which has blocks that were written, and others."""
     target = tmp_path / "file"
     path = plan_file(tmp_path, f'test "T" {{ run {WORKLOADS[name]} }}')
@@ -92,7 +87,7 @@ def test_the_account_is_of_a_file(name: str, tmp_path: Path, store_path: Path) -
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.promise("steady.account_exact")
-def test_the_account_is_of_a_map(name: str, tmp_path: Path, store_path: Path) -> None:
+def test_the_account_is_of_a_map(name, tmp_path, store_path):
     """The simulated drive does the reads and the writes of a mix in stretches: how those
     of two passes overlap is chance, of few stretches."""
     drive = plan_file(tmp_path, 'capacity = "1GiB"\n', "drive.toml")
@@ -105,7 +100,7 @@ def test_the_account_is_of_a_map(name: str, tmp_path: Path, store_path: Path) ->
     assert abs(state.unwritten_percent - unmapped) < limit
 
 
-def test_a_pass_in_order_is_exact_and_ends_random_order() -> None:
+def test_a_pass_in_order_is_exact_and_ends_random_order():
     account = PURGED.after(stream(), Moved(written=2 * CAPACITY))
     assert account.drive.blank == pytest.approx(exp(-2))
     assert account.drive.turns == pytest.approx(2)
@@ -116,7 +111,7 @@ def test_a_pass_in_order_is_exact_and_ends_random_order() -> None:
     assert account.drive.passes == pytest.approx(2.5)
 
 
-def test_trims_come_to_a_balance_with_writes() -> None:
+def test_trims_come_to_a_balance_with_writes():
     both = stream(trim_percent=25.0)
     account = PURGED.after(both, Moved(written=6 * CAPACITY, trimmed=2 * CAPACITY))
     assert account.drive.blank == pytest.approx(0.25, abs=0.001)
@@ -131,7 +126,7 @@ PARTS = st.lists(
 
 
 @given(PARTS)
-def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
+def test_it_is_consistent_whatever_is_written(parts):
     account, moved = PURGED, 0.0
     for at, length, in_order, passes in parts:
         region = Region(start_percent=at, end_percent=min(100, at + length))
@@ -148,7 +143,7 @@ def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
     assert account_of(account_text(account)) == account
 
 
-def test_memory_is_constant_and_a_run_costs_next_to_nothing() -> None:
+def test_memory_is_constant_and_a_run_costs_next_to_nothing():
     """A run is accounted in less than 2 % of one that lasts a second."""
     one = 4096
     many = [Extent(one * n, n % 7 / 7) for n in range(1, 3 * MOST_EXTENTS)]
@@ -164,7 +159,7 @@ def test_memory_is_constant_and_a_run_costs_next_to_nothing() -> None:
     assert (time.process_time() - begin) / 100 < 0.02
 
 
-def test_draws_alone_need_as_many_passes_as_the_theory_says() -> None:
+def test_draws_alone_need_as_many_passes_as_the_theory_says():
     assert passes_needed(PURGED, [stream()]) == pytest.approx(6.2, abs=0.1)
     filled = PURGED.after(IN_ORDER, Moved(written=CAPACITY))
     assert passes_needed(filled, [stream()]) == 0  # an amplification may show it
@@ -177,7 +172,7 @@ def test_draws_alone_need_as_many_passes_as_the_theory_says() -> None:
 
 
 @pytest.mark.promise("steady.unknown")
-def test_what_nobody_knows_is_no_evidence() -> None:
+def test_what_nobody_knows_is_no_evidence():
     account = DriveAccount.begun(CAPACITY)
     assert standing(account, [stream()]).lacks
     found = standing(account.after(stream(), Moved(written=3 * CAPACITY)), [stream()])
@@ -194,13 +189,13 @@ test "T" { after full run random 4KiB 100/0 for 100ms }
 
 @pytest.mark.slow
 @pytest.mark.promise("steady.unknown")
-def test_it_holds_until_somebody_else_writes(tmp_path: Path, store_path: Path) -> None:
+def test_it_holds_until_somebody_else_writes(tmp_path, store_path):
     """Over sessions."""
     target, fill = tmp_path / "file", plan_file(tmp_path, FILL)
     write = 'test "T" { run random 4KiB 0/100, qd 8 for 8MiB }'
     again = plan_file(tmp_path, write, "again.ioplan")
 
-    def state_after(path: Path, *more: str | Path) -> Any:
+    def state_after(path, *more):
         done = ioplan("run", path, "--target", target, *more)
         assert done.code == 0, done.err
         return last_state(store_path)[1]

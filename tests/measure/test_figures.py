@@ -1,10 +1,7 @@
 """Events to results, and metrics over one run and over several."""
 
-from __future__ import annotations
-
 import time
 from statistics import mean, pstdev
-from typing import Any
 
 import pytest
 from figures import (
@@ -27,13 +24,12 @@ from hypothesis import strategies as st
 
 from ioplan.job import Counts, Cpu, Failure, Result, Started
 from ioplan.language import Metric, parse_metric
-from ioplan.records import DirectionResult
 from ioplan.results.measure import Figure, Sample, consistent, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 
 
-def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:
+def agrees(got, samples, seconds):
     assert (got.ios, got.bytes) == (len(samples), len(samples) * BLOCK_BYTES)
     assert got.iops == pytest.approx(len(samples) / seconds)
     assert got.bandwidth_bytes_per_s == pytest.approx(got.iops * BLOCK_BYTES)
@@ -46,7 +42,7 @@ def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:
 
 @settings(max_examples=40)
 @given(latency_lists, latency_lists, latency_lists)
-def test_results_are_of_the_samples(a: list[int], b: list[int], c: list[int]) -> None:
+def test_results_are_of_the_samples(a, b, c):
     one = stream("one", read=counts(a), write=counts(b))
     made = measured(result(2, one, stream("two", read=counts(c))))
     agrees(made.streams[0].directions["read"], a, 2)
@@ -58,7 +54,7 @@ def test_results_are_of_the_samples(a: list[int], b: list[int], c: list[int]) ->
 
 @settings(max_examples=40)
 @given(st.lists(latency_lists, min_size=1, max_size=4))
-def test_without_a_result_the_progress_stands_for_it(parts: list[list[int]]) -> None:
+def test_without_a_result_the_progress_stands_for_it(parts):
     made = measured(
         *(progress(s, stream(read=counts(p))) for s, p in enumerate(parts, start=1))
     )
@@ -67,7 +63,7 @@ def test_without_a_result_the_progress_stands_for_it(parts: list[list[int]]) -> 
     assert made.detail.histograms[0].bins == histogram(flat(parts)).bins()
 
 
-def test_nothing_at_all() -> None:
+def test_nothing_at_all():
     made = measured(Started(mode="sync"), Failure(cause="gone", message="it is gone"))
     assert made.run_ns == 0 and made.streams == () and made.directions == {}
     assert made.total.latency is None and made.total.iops == 0
@@ -77,7 +73,7 @@ def test_nothing_at_all() -> None:
     assert measurement().cpu_percent == pytest.approx(100 * 0.5 / 3)  # of all its time
 
 
-def test_percentiles_come_from_the_histogram_and_stay_within_the_extremes() -> None:
+def test_percentiles_come_from_the_histogram_and_stay_within_the_extremes():
     """Without a histogram there are none; a deviation is never negative."""
     latency = latency_of([90_001] * 1000)
     assert latency.stddev_ns == 0
@@ -88,7 +84,7 @@ def test_percentiles_come_from_the_histogram_and_stay_within_the_extremes() -> N
     assert latency_of([10**9 + 1] * 3, sum_sq_ns2=3.0 * 10**18).stddev_ns == 0
 
 
-def latency_of(latencies_ns: list[int], **more: Any) -> Any:
+def latency_of(latencies_ns, **more):
     latency = measured(
         result(1, stream(read=counts(latencies_ns, **more)))
     ).total.latency
@@ -96,7 +92,7 @@ def latency_of(latencies_ns: list[int], **more: Any) -> Any:
     return latency
 
 
-def test_trims_are_beside_the_total_and_warm_up_is_left_out() -> None:
+def test_trims_are_beside_the_total_and_warm_up_is_left_out():
     part = stream(read=counts([100, 120]), trim=counts([110] * 3 + [9_000]))
     warm = progress(1, stream(read=counts([1])), warmup=True)
     made = measured(warm, progress(1, part), result(1, part))
@@ -108,7 +104,7 @@ def test_trims_are_beside_the_total_and_warm_up_is_left_out() -> None:
     assert measured(warm, progress(1, stream(read=counts([7])))).total.ios == 1
 
 
-def test_an_interval_merges_reads_and_writes_of_all_streams() -> None:
+def test_an_interval_merges_reads_and_writes_of_all_streams():
     a, b, c = (latencies_ns(seed, 3000) for seed in (1, 2, 3))
     one = stream("one", read=counts(a), write=counts(b, errors=2))
     (point,) = measured(progress(1, one, stream("two", read=counts(c)))).series
@@ -121,7 +117,7 @@ def test_an_interval_merges_reads_and_writes_of_all_streams() -> None:
     assert (point.max_ns, point.errors) == (ordered[-1], 2)
 
 
-def test_a_streams_rate_is_over_its_own_time() -> None:
+def test_a_streams_rate_is_over_its_own_time():
     """One that was done with its share after a tenth of the run."""
     fast = stream("fast", read=counts([100] * 50))
     fast = fast.model_copy(update={"run_ns": SECOND_NS // 10})
@@ -135,7 +131,7 @@ def test_a_streams_rate_is_over_its_own_time() -> None:
         assert figure(Metric(name="iops", stream=name), [sample]).value == iops
 
 
-def test_the_backlog_is_a_level_and_flushes_add_up() -> None:
+def test_the_backlog_is_a_level_and_flushes_add_up():
     parts = [
         stream(read=counts([5])).model_copy(
             update={"backlog_ios": level, "sync_ios": 2, "verify_errors": 1}
@@ -147,7 +143,7 @@ def test_the_backlog_is_a_level_and_flushes_add_up() -> None:
 
 
 @pytest.mark.long
-def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
+def test_an_hour_of_intervals_takes_seconds_at_most():
     """Half a second on an idle machine; what merges anew each time takes minutes."""
     base = [counts(latencies_ns(seed, 3000)) for seed in range(4)]
     assert min(len(part.bins) // 2 for part in base) >= 200
@@ -172,18 +168,15 @@ METRICS = [
     *("writer.stddev", "writer.read.p90", "reader.trim.iops", "trim.errors"),
     *("errors", "writer.errors", "cpu", "iops_per_cpu"),
 ]
-Latencies = dict[tuple[str, str], list[int]]
 latencies = st.fixed_dictionaries(
     {part: st.lists(st.integers(1, 10**9), max_size=60) for part in PARTS}
 )
 
 
-def sample(
-    data: Latencies, run_ns: int = SECOND_NS, cpu_ns: int = 0, **errors: int
-) -> Sample:
+def sample(data, run_ns=SECOND_NS, cpu_ns=0, **errors):
     """A run in which these latencies occurred; `errors` by direction."""
 
-    def part(name: str) -> dict[str, Counts]:
+    def part(name):
         return {
             direction: counts(values, errors=errors.get(direction, 0))
             for (owner, direction), values in data.items()
@@ -196,7 +189,7 @@ def sample(
     return Sample(record(1, made), made.detail)
 
 
-def value(name: str, *samples: Sample) -> float | None:
+def value(name, *samples):
     return figure(parse_metric(name, STREAMS), samples).value
 
 
@@ -208,7 +201,7 @@ def value(name: str, *samples: Sample) -> float | None:
     )
 )
 @pytest.mark.long
-def test_pooled_is_the_union(runs: list[tuple[Latencies, int, int]]) -> None:
+def test_pooled_is_the_union(runs):
     union = {part: flat(data[part] for data, _, _ in runs) for part in PARTS}
     whole = sample(union, sum(ns for _, ns, _ in runs), sum(cpu for _, _, cpu in runs))
     parts = [sample(*run) for run in runs]
@@ -225,7 +218,7 @@ def test_pooled_is_the_union(runs: list[tuple[Latencies, int, int]]) -> None:
 
 
 @given(latencies)
-def test_of_one_run_it_is_what_the_record_says(data: Latencies) -> None:
+def test_of_one_run_it_is_what_the_record_says(data):
     run = sample(data)
     total = run.record.total
     if total.ios or not data["reader", "trim"]:
@@ -266,12 +259,12 @@ SCOPES = {
 }
 
 
-def test_scopes() -> None:
+def test_scopes():
     assert {name: value(name, RUN) for name in SCOPES} == pytest.approx(SCOPES)
 
 
 @pytest.mark.promise("verdicts.few_samples")
-def test_no_value_has_a_reason() -> None:
+def test_no_value_has_a_reason():
     unmeasured = ("watts", "temperature", "iops_per_watt", "bandwidth_per_watt")
     reasons = {
         "reader.write.mean": "no I/O completed",
@@ -288,7 +281,7 @@ def test_no_value_has_a_reason() -> None:
     assert value("p50", half, half) == 100
 
 
-def test_no_time_or_discards_alone_are_no_rate() -> None:
+def test_no_time_or_discards_alone_are_no_rate():
     run, trims = sample({}, run_ns=0), sample({("reader", "trim"): [7000] * 4})
     for name in ("iops", "bandwidth", "cpu", "iops_per_cpu"):
         assert figure(parse_metric(name), [run]) == Figure(None, "nothing was measured")
@@ -301,7 +294,7 @@ def test_no_time_or_discards_alone_are_no_rate() -> None:
         assert value(f"read.{name}", trims) == 0
 
 
-def test_errors_of_all_directions_count() -> None:
+def test_errors_of_all_directions_count():
     """Also of trims, which no other figure of the whole includes. A small deviation
     survives a large mean: the difference of two sums of squares would lose it."""
     run = sample({part: [100] for part in PARTS}, read=1, write=10, trim=100)
@@ -314,7 +307,7 @@ def test_errors_of_all_directions_count() -> None:
     assert value("stddev", *[close] * 5) == deviation
 
 
-def test_verified_is_of_what_verifying_streams_read() -> None:
+def test_verified_is_of_what_verifying_streams_read():
     read = counts([100] * 4)
     some, none = stream("reader", read=read), stream("writer", read=read)
     some = some.model_copy(update={"verified_bytes": read.bytes * 3 // 4})
@@ -326,7 +319,7 @@ def test_verified_is_of_what_verifying_streams_read() -> None:
 
 
 @pytest.mark.promise("figures.unmeasured")
-def test_cpu_that_nobody_measured_is_not_0() -> None:
+def test_cpu_that_nobody_measured_is_not_0():
     measured = sample({("reader", "read"): [100]}, cpu_ns=SECOND_NS)
     data = {"cpu": None, "cpu_percent": None}
     unmeasured = Sample(record(2).model_copy(update=data), measured.detail)
@@ -336,7 +329,7 @@ def test_cpu_that_nobody_measured_is_not_0() -> None:
 
 
 @pytest.mark.parametrize("change", [{"bits": 8}, {"bits": 0}, {"bins": (-1, 5)}])
-def test_a_histogram_of_another_layout_contradicts(change: dict[str, Any]) -> None:
+def test_a_histogram_of_another_layout_contradicts(change):
     made, detail = run(1)
     first, *others = detail.histograms
     histograms = (first.model_copy(update=change), *others)

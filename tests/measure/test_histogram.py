@@ -1,15 +1,11 @@
 """Histograms: error, order, addition; what is counted in each interval, packed."""
 
-from __future__ import annotations
-
 import lzma
 import math
 import struct
 import tracemalloc
 from itertools import pairwise
 from math import inf
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +14,7 @@ from figures import SECOND_NS, counts, flat, histogram, measured, progress, stre
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioplan.job import Counts, Progress
+from ioplan.job import Counts
 from ioplan.records import PERCENTILES
 from ioplan.results.measure import (
     CountsBuilder,
@@ -44,7 +40,7 @@ samples = st.lists(
 
 
 @given(st.integers(0, LAST), st.integers(1, 12))
-def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
+def test_a_value_lies_in_its_bucket(value, bits):
     """Of a 128th of its values, as the engine's and fio's are with their 7 bits."""
     lower, upper = bucket_range(bucket_index(value))
     assert upper - lower == max(1, 1 << max(0, value.bit_length() - 8))
@@ -56,7 +52,7 @@ def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
 
 
 @given(samples)
-def test_figures_are_those_of_the_samples(latencies: list[int]) -> None:
+def test_figures_are_those_of_the_samples(latencies):
     """Percentiles within 1 percent, alone or several at once; the mean within a half."""
     found, ordered = histogram(latencies), sorted(latencies)
     for percent in PERCENTILES:
@@ -70,14 +66,14 @@ def test_figures_are_those_of_the_samples(latencies: list[int]) -> None:
 
 
 @given(st.lists(samples, min_size=2, max_size=4))
-def test_addition_is_counting_all_samples(parts: list[list[int]]) -> None:
+def test_addition_is_counting_all_samples(parts):
     merged = Histogram.merged(map(histogram, parts))
     assert merged.bins() == histogram(flat(parts)).bins()
     assert merged.total == sum(map(len, parts))
     assert Histogram.merged([]).bins() == histogram([]).bins()
 
 
-def test_buckets_leave_no_gap_and_others_are_refused() -> None:
+def test_buckets_leave_no_gap_and_others_are_refused():
     edges = [bucket_range(index) for index in range(BUCKETS)]
     assert edges[0][0] == 0 and edges[-1][1] == 2**64
     assert all(a[1] == b[0] for a, b in pairwise(edges))
@@ -102,21 +98,21 @@ intervals = st.lists(
 )
 
 
-def events(found: list[dict[str, Any]]) -> list[Progress]:
+def events(found):
     return [
         progress(second, *(stream(name, **by) for name, by in streams.items()))
         for second, streams in enumerate(found, 1)
     ]
 
 
-def packed(found: list[Progress]) -> bytes:
+def packed(found):
     return measured(*found).detail.intervals
 
 
 @settings(max_examples=60)
 @given(intervals, st.integers(1, 4))
 @pytest.mark.long
-def test_each_interval_comes_back(found: list[dict[str, Any]], chunk: int) -> None:
+def test_each_interval_comes_back(found, chunk):
     made = events(found)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interval_counts, "MOST_INTERVALS", chunk)
@@ -135,9 +131,7 @@ def test_each_interval_comes_back(found: list[dict[str, Any]], chunk: int) -> No
         }
 
 
-def test_a_stretch_has_the_intervals_that_begin_in_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_stretch_has_the_intervals_that_begin_in_it(monkeypatch):
     monkeypatch.setattr(interval_counts, "MOST_INTERVALS", 3)
     made = [progress(second, stream(read=counts([second]))) for second in range(1, 8)]
     read = IntervalCounts(packed(made))
@@ -158,7 +152,7 @@ SOUND = packed([progress(s, stream(read=counts([10, 2**33 * s]))) for s in (1, 2
 
 @settings(max_examples=60)
 @given(st.binary(max_size=60), st.integers(0, len(SOUND) - 1), st.integers(1, 255))
-def test_damaged_bytes_are_told(noise: bytes, at: int, flip: int) -> None:
+def test_damaged_bytes_are_told(noise, at, flip):
     flipped = bytes([*SOUND[:at], SOUND[at] ^ flip, *SOUND[at + 1 :]])
     body = interval_counts.HEAD.size + 1
     for damaged in (SOUND[: max(1, at)], b"\x01" + noise, flipped):
@@ -182,7 +176,7 @@ def test_damaged_bytes_are_told(noise: bytes, at: int, flip: int) -> None:
         b"7",
     ],
 )
-def test_a_header_that_lies_is_damaged(header: bytes) -> None:
+def test_a_header_that_lies_is_damaged(header):
     raw = struct.pack("<I", len(header)) + header + bytes(200)
     body = lzma.compress(raw)
     head = interval_counts.HEAD.pack(len(body), 1, 0, SECOND_NS)
@@ -190,7 +184,7 @@ def test_a_header_that_lies_is_damaged(header: bytes) -> None:
         list(IntervalCounts(bytes([interval_counts.VERSION]) + head + body))
 
 
-def test_numbers_of_a_backend_that_cannot_be_do_no_harm() -> None:
+def test_numbers_of_a_backend_that_cannot_be_do_no_harm():
     """A warm-up is in none."""
     wrong = Counts(ios=1, sum_ns=2**70, min_ns=-(2**70), max_ns=2**64, bins=(5, 1))
     warm = progress(1, stream(read=counts([7])), warmup=True)
@@ -208,9 +202,9 @@ workload mixed {
 }
 test "T" { run mixed for 1s, warmup 100ms }
 """
-ROUNDED: Any = {"iops", "bandwidth_bytes_per_s", "latency"}
+ROUNDED = {"iops", "bandwidth_bytes_per_s", "latency"}
 """Rates are over a stream's own time, and a deviation of floats."""
-INEXACT: Any = {"stddev_ns"}
+INEXACT = {"stddev_ns"}
 
 
 @pytest.mark.parametrize(
@@ -218,9 +212,7 @@ INEXACT: Any = {"stddev_ns"}
 )
 @pytest.mark.long
 @pytest.mark.promise("figures.intervals")
-def test_intervals_add_up_to_runs(
-    tmp_path: Path, store_path: Path, backend: str
-) -> None:
+def test_intervals_add_up_to_runs(tmp_path, store_path, backend):
     """Bin by bin, for each stream and direction, and each sum to its last digit."""
     asked = ("--backend", backend, "--create", "64MiB", "--interval", "100ms")
     target = () if backend == "sim" else ("--target", tmp_path / "scratch.bin")
@@ -253,7 +245,7 @@ def test_intervals_add_up_to_runs(
     assert {"flush", "commit", "write"} <= builders["log"].directions.keys()
 
 
-def test_sums_of_intervals_are_those_of_one() -> None:
+def test_sums_of_intervals_are_those_of_one():
     parts = [[5, 9, 12], [2**30], []]
     made = [progress(s, stream(read=counts(p))) for s, p in enumerate(parts, 1)]
     summed = counts_of(list(IntervalCounts(packed(made)).between(-inf, inf)))
@@ -262,7 +254,7 @@ def test_sums_of_intervals_are_those_of_one() -> None:
 
 
 @pytest.mark.long
-def test_an_hour_of_two_streams_is_small() -> None:
+def test_an_hour_of_two_streams_is_small():
     """Reads and writes of each, 500 a second; the packed counts, and all that is held."""
     draw, made = np.random.default_rng(1), Measurement()
     shape = np.histogram(draw.lognormal(11.4, 0.4, 100_000), EDGES_NS)[0] / 200
@@ -281,7 +273,7 @@ def test_an_hour_of_two_streams_is_small() -> None:
 EDGES_NS = [bucket_range(index)[0] for index in range(1000, 2000)]
 
 
-def drawn(shape: Any, draw: np.random.Generator) -> Counts:
+def drawn(shape, draw):
     found = Histogram.of_dense(np.append(np.zeros(1000, np.int64), draw.poisson(shape)))
     sums = {"ios": found.total, "bytes": 4096 * found.total}
     return Counts(**sums, sum_ns=int(found.total * found.mean_ns()), bins=found.bins())

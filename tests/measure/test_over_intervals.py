@@ -1,9 +1,6 @@
 """Figures over intervals: the worst second, shares beyond a limit, recovery and lost work."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Sequence
 from itertools import product
 
 import figures
@@ -22,11 +19,10 @@ from figures import (
 
 from ioplan.job import Progress
 from ioplan.language import parse_metric
-from ioplan.records import EventMade, Interval, RunDetail
+from ioplan.records import EventMade, RunDetail
 from ioplan.results.measure import (
     Figure,
     IntervalCounts,
-    Measurement,
     Sample,
     figure,
     in_series,
@@ -39,8 +35,8 @@ STALLED = 23
 """The interval of 100 ms, from 0, at whose end some I/Os took long."""
 
 
-def intervals(length_ns: int, parts: Sequence[Sequence[int]]) -> Measurement:
-    events: list[Progress] = []
+def intervals(length_ns, parts):
+    events = []
     for number, some in enumerate(parts, 1):
         streams = (stream("a", read=counts(some)), stream("b", write=counts([5_000])))
         end_ns = number * length_ns
@@ -49,19 +45,19 @@ def intervals(length_ns: int, parts: Sequence[Sequence[int]]) -> Measurement:
     return measured(*events, result(len(parts) * length_ns / SECOND_NS, whole))
 
 
-def tenths() -> list[list[int]]:
+def tenths():
     """Five seconds; 16 of the 3,000 I/Os of the third one stall."""
     found = [latencies_ns(number, 300) for number in range(50)]
     found[STALLED][:40] = [STALL_NS] * 40
     return found
 
 
-def judged(text: str, *made: Measurement) -> Figure:
+def judged(text, *made):
     runs = [Sample(record(1, made=one), one.detail) for one in made]
     return figure(parse_metric(text, ("a", "b")), runs)
 
 
-def test_the_worst_second_is_of_all_its_latencies() -> None:
+def test_the_worst_second_is_of_all_its_latencies():
     parts = tenths()
     seconds = [np.concatenate(parts[at : at + 10]) for at in range(0, 50, 10)]
     made = intervals(100 * MS_NS, parts)
@@ -83,7 +79,7 @@ OF_STEPS = (
 )
 
 
-def test_of_a_step_its_own_intervals_are_asked() -> None:
+def test_of_a_step_its_own_intervals_are_asked():
     """As without a name, of the runs of that step only."""
     slow, fast = (intervals(100 * MS_NS, some) for some in (tenths(), tenths()[::-2]))
     steps = {"slow": slow, "fast": fast, "": fast}
@@ -95,7 +91,7 @@ def test_of_a_step_its_own_intervals_are_asked() -> None:
         assert judged(text, steps[step]).value is not None
 
 
-def test_of_rates_the_worst_second_is_the_lowest_and_whole() -> None:
+def test_of_rates_the_worst_second_is_the_lowest_and_whole():
     """Several runs count together."""
     parts = [latencies_ns(number, 300 - number) for number in range(23)]
     made = intervals(100 * MS_NS, parts)
@@ -109,7 +105,7 @@ def test_of_rates_the_worst_second_is_the_lowest_and_whole() -> None:
     assert worst == pytest.approx(STALL_NS, rel=0.01)
 
 
-def test_a_share_of_intervals_is_counted() -> None:
+def test_a_share_of_intervals_is_counted():
     parts = tenths()
     made = intervals(100 * MS_NS, parts)
     limit_ns = 150_000
@@ -121,7 +117,7 @@ def test_a_share_of_intervals_is_counted() -> None:
     assert judged("intervals of a.iops below 2999 iops", made).value == 0
 
 
-def test_what_intervals_do_not_tell_has_a_reason() -> None:
+def test_what_intervals_do_not_tell_has_a_reason():
     long = intervals(2 * SECOND_NS, [latencies_ns(n, 2000) for n in range(3)])
     few = intervals(SECOND_NS, [latencies_ns(n, 900) for n in range(3)])
     why = "needs 1,000 I/Os in a second, had 900 at most"
@@ -136,7 +132,7 @@ def test_what_intervals_do_not_tell_has_a_reason() -> None:
     assert judged("worst_second.iops", short).value is None
 
 
-def test_a_stretch_has_the_same_figures() -> None:
+def test_a_stretch_has_the_same_figures():
     parts = tenths()
     made = intervals(100 * MS_NS, parts)
     counted = IntervalCounts(made.detail.intervals)
@@ -158,13 +154,13 @@ TEXTS = (
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_metric_reads_as_it_is_written(text: str) -> None:
+def test_a_metric_reads_as_it_is_written(text):
     metric = parse_metric(text, ["log"], ["after"])
     assert str(metric) == text
     assert parse_metric(str(metric), ["log"], ["after"]) == metric
 
 
-def test_a_series_has_rates_by_direction_and_latencies_of_all() -> None:
+def test_a_series_has_rates_by_direction_and_latencies_of_all():
     """The rest is made of what the intervals counted."""
     for text in ("iops", "read.bandwidth", "p99", "max", "errors"):
         assert in_series(parse_metric(text, ["a"])), text
@@ -178,39 +174,39 @@ LATENCY_NS, IOS = 1_000_000, 1000
 NONE = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
 
 
-def interval(number: int, slow: float = 1.0, ios: int = IOS) -> Interval:
+def interval(number, slow=1.0, ios=IOS):
     """The interval that ends at `number` half seconds, `slow` times as slow as usual."""
     ns = {"ns": LATENCY_NS * slow} if ios else dict.fromkeys(NONE)
     return figures.interval(number * LENGTH_S, ios, LENGTH_S, "read", **ns)
 
 
-def event(start_s: float, takes_s: float = 0.0) -> EventMade:
+def event(start_s, takes_s=0.0):
     end_s = start_s + takes_s
     return EventMade(
         name="down", start_s=start_s, end_s=end_s, host="", exit_code=0, output=""
     )
 
 
-def series(bad: range, count: int = 60, slow: float = 3.0) -> list[Interval]:
+def series(bad, count=60, slow=3.0):
     return [interval(n, slow if n in bad else 1.0) for n in range(1, count + 1)]
 
 
-def found_of(text: str, series: Sequence[Interval], *events: EventMade) -> Figure:
+def found_of(text, series, *events):
     made = MADE.model_copy(update={"events": events})
     return figure(parse_metric(text), [Sample(made, RunDetail(series=tuple(series)))])
 
 
-def took_s(text: str, found: list[Interval], *starts_s: float) -> float | None:
+def took_s(text, found, *starts_s):
     value = found_of(text, found, *map(event, starts_s)).value
     return None if value is None else value / 1e9
 
 
-def lost_ios(found: list[Interval], *starts_s: float) -> float | None:
+def lost_ios(found, *starts_s):
     return found_of("lost_work", found, *map(event, starts_s)).value
 
 
 @pytest.mark.parametrize("gap_s", [0.5, 2, 10])
-def test_a_gap_is_found_within_one_interval(gap_s: float) -> None:
+def test_a_gap_is_found_within_one_interval(gap_s):
     """Nothing completes for that long, from a moment in the midst of an interval on."""
     last = int((10.2 + gap_s) / LENGTH_S)
     found = [interval(n, ios=0 if 20 < n <= last else IOS) for n in range(1, 80)]
@@ -219,7 +215,7 @@ def test_a_gap_is_found_within_one_interval(gap_s: float) -> None:
     assert took == pytest.approx(took_s("recovery of p99 to 120%", found, 10.2))
 
 
-def test_the_word_alone_is_p99_to_120_percent() -> None:
+def test_the_word_alone_is_p99_to_120_percent():
     found = series(range(21, 31))
     texts = {
         "recovery": 5.0,
@@ -233,7 +229,7 @@ def test_the_word_alone_is_p99_to_120_percent() -> None:
     assert "until the run's end" in never.why
 
 
-def test_a_short_return_is_no_recovery() -> None:
+def test_a_short_return_is_no_recovery():
     """Unless it is held for the stated time."""
     found = series(range(21, 31))
     found[40] = interval(41, 3.0)  # 5 s later, once more
@@ -244,7 +240,7 @@ def test_a_short_return_is_no_recovery() -> None:
     assert took_s("recovery", found, 10.0) == pytest.approx(5.0)
 
 
-def test_a_late_event_is_over_once_its_command_is() -> None:
+def test_a_late_event_is_over_once_its_command_is():
     """It does nothing for 5 s, and then harm for 3 s."""
     found = series(range(31, 37))
     for takes_s, took_s in ((0.0, 0.0), (2.0, 0.0), (7.0, 8.0), (12.0, 8.0)):
@@ -252,7 +248,7 @@ def test_a_late_event_is_over_once_its_command_is() -> None:
         assert value == 1e9 * took_s
 
 
-def test_two_outages_of_one_command_are_one() -> None:
+def test_two_outages_of_one_command_are_one():
     """And the longest of several events counts."""
     found, long = series(range(21, 24)), event(10.0, 9.0)
     found[29:35] = [interval(n, 3.0) for n in range(30, 36)]
@@ -265,7 +261,7 @@ def test_two_outages_of_one_command_are_one() -> None:
     assert took_s("recovery", two, 10.0) == pytest.approx(2.0)
 
 
-def test_noise_from_before_is_allowed_afterwards_and_no_more() -> None:
+def test_noise_from_before_is_allowed_afterwards_and_no_more():
     draw = random.Random(3)
     noisy = [interval(n, 3.0 if draw.random() < 0.08 else 1.0) for n in range(1, 201)]
     slow = [interval(n, 3.0) for n in range(101, 111)]
@@ -277,13 +273,13 @@ def test_noise_from_before_is_allowed_afterwards_and_no_more() -> None:
     assert unknown.value is None and "of the intervals before" in unknown.why
 
 
-def test_no_event_or_level_has_a_reason() -> None:
+def test_no_event_or_level_has_a_reason():
     for name in ("recovery", "lost_work"):
         assert "no event" in found_of(name, series(range(0))).why
         assert "needs 5 intervals" in found_of(name, series(range(0)), event(1.0)).why
 
 
-def test_lost_work_is_what_was_not_caught_up() -> None:
+def test_lost_work_is_what_was_not_caught_up():
     """2000 I/Os a second, nothing for 2 s, then 3000 I/Os more than usual."""
     found = [interval(n, ios=0 if 20 < n <= 24 else IOS) for n in range(1, 61)]
     assert lost_ios(found, 10.0) == pytest.approx(4 * IOS)

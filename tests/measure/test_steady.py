@@ -1,12 +1,7 @@
 """Steady state, and when a cell's mean is known, against what is worked out otherwise."""
 
-from __future__ import annotations
-
 import math
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +16,6 @@ from paths import ROOT
 
 from ioplan.job import Progress, Wear
 from ioplan.language import SteadyRule, parse_metric
-from ioplan.records import Steady
 from ioplan.results.measure import Figure, SteadyWatch, Windows, assess, decide
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
@@ -36,11 +30,11 @@ near = st.builds(
 """In any unit."""
 
 
-def judged(values: Sequence[float], rule: SteadyRule = SNIA) -> Steady:
+def judged(values, rule=SNIA):
     return assess(rule, [Figure(value) for value in values])
 
 
-def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
+def test_a_decay_becomes_steady_only_once_it_is_flat():
     """A drive that halves its distance to its level each round.
 
     Worked out by hand: after 9 rounds the range is 21.4 %, after 10 the slope is
@@ -55,7 +49,7 @@ def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
 
 @given(near)
 @pytest.mark.promise("steady.definition")
-def test_definition(values: list[float]) -> None:
+def test_definition(values):
     """Over the last five: range 20 % of the mean, rise of the fitted line 10 %.
 
     The line goes through the mean in the middle, as a report draws it.
@@ -78,7 +72,7 @@ def test_definition(values: list[float]) -> None:
 
 
 @pytest.mark.promise("steady.definition")
-def test_a_limit_that_is_met_exactly_is_met() -> None:
+def test_a_limit_that_is_met_exactly_is_met():
     for values, range_percent, slope_percent in (
         ([90, 110, 100, 90, 110], 20, 8),  # the range is exactly the limit
         ([95, 97.5, 100, 102.5, 105], 10, 10),  # the slope is
@@ -99,7 +93,7 @@ def test_a_limit_that_is_met_exactly_is_met() -> None:
     )
 
 
-def test_a_window_that_is_not_full_or_lacks_a_value() -> None:
+def test_a_window_that_is_not_full_or_lacks_a_value():
     for n in range(5):
         found = judged([100.0] * n)
         assert not found.reached and found.why == f"{n} of 5 values so far"
@@ -112,7 +106,7 @@ def test_a_window_that_is_not_full_or_lacks_a_value() -> None:
     assert (nothing.range_percent, nothing.slope_percent) == (0, 0)
 
 
-def test_the_plan_may_say_otherwise() -> None:
+def test_the_plan_may_say_otherwise():
     """Two rounds are steady if they differ by no more than the slope."""
     found = judged([100, 101, 102], NARROW)
     assert found.why == "slope 1.98 % (limit 1 %)"
@@ -130,16 +124,14 @@ def test_the_plan_may_say_otherwise() -> None:
 
 
 # a precondition's write, judged as it goes on
-def interval(t_ns: int, length_ns: int, ios: int, warmup: bool = False) -> Progress:
+def interval(t_ns, length_ns, ios, warmup=False):
     part = stream(write=counts([1000] * ios))
     return Progress(t_ns=t_ns, interval_ns=length_ns, warmup=warmup, streams=(part,))
 
 
-def watched(
-    lengths_ns: Sequence[int], every_ns: int, ios: Sequence[int], **more: Any
-) -> tuple[list[Steady], list[bool]]:
+def watched(lengths_ns, every_ns, ios, **more):
     """What is told of each window, and after which interval it was steady."""
-    told: list[Steady] = []
+    told = []
     rule = replace(SNIA, least_passes=more.pop("least_passes", SNIA.least_passes))
     watch = SteadyWatch(
         rule, Windows(every_ns), lambda steady, _: told.append(steady), **more
@@ -151,7 +143,7 @@ def watched(
     return told, ended
 
 
-def test_windows_are_judged_one_by_one() -> None:
+def test_windows_are_judged_one_by_one():
     """Without the warm-up."""
     told, ended = watched([SECOND_NS] * 12, 2 * SECOND_NS, [100] * 12)
     assert [len(steady.values) for steady in told] == [1, 2, 3, 4, 5, 5]
@@ -162,7 +154,7 @@ def test_windows_are_judged_one_by_one() -> None:
     assert watch.last.why == "0 of 5 values so far"
 
 
-def test_a_value_is_that_of_its_window() -> None:
+def test_a_value_is_that_of_its_window():
     """Not of all that was written so far; intervals need not be as long as asked for."""
     told, _ = watched([SECOND_NS] * 6, 2 * SECOND_NS, [400, 200, 100, 60, 20, 0])
     assert told[-1].values == (300, 80, 10)
@@ -174,9 +166,9 @@ def test_a_value_is_that_of_its_window() -> None:
 WAF = SteadyRule(metric=parse_metric("waf"))
 
 
-def worn(media: Sequence[float], every_bytes: int) -> list[Steady]:
+def worn(media, every_bytes):
     """What is said of a drive by its counts so far, in intervals of 1000 writes."""
-    told: list[Steady] = []
+    told = []
     windows = Windows(every_bytes, "bytes", lambda progress: progress.wear)
     watch = SteadyWatch(WAF, windows, lambda steady, number: told.append(steady))
     for number, count in enumerate(np.cumsum(media).tolist(), start=1):
@@ -187,7 +179,7 @@ def worn(media: Sequence[float], every_bytes: int) -> list[Steady]:
     return told
 
 
-def test_amplification_is_that_of_each_window_of_bytes() -> None:
+def test_amplification_is_that_of_each_window_of_bytes():
     """A drive with erased blocks left is flat and not steady; without a meter each
     window says so."""
     window_bytes = 2 * 1000 * BLOCK_BYTES
@@ -205,7 +197,7 @@ def test_amplification_is_that_of_each_window_of_bytes() -> None:
 
 
 @pytest.mark.long
-def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
+def test_a_session_shows_its_rounds(tmp_path, store_path):
     """Live, and afterwards: each round, the limits, and what was missing."""
     text = (
         'test "T" { run random 4KiB 0/100, qd 8 for 1s vary qd in 4, 8 '
@@ -226,7 +218,7 @@ def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
     assert max(map(len, tables)) <= 80
 
 
-def test_nothing_counts_before_the_least_passes() -> None:
+def test_nothing_counts_before_the_least_passes():
     """The plateau of a drive that has erased blocks left is flat, too."""
     rates = [100] * 8 + [50] * 5
     passes = {"least_passes": 2.0, "pass_bytes": 4 * 100 * BLOCK_BYTES}
@@ -240,7 +232,7 @@ MOST_WRONG_PERCENT = 5
 WRONG = re.compile(r"\| ([\d.]+) %,")
 
 
-def known(*values: float | None) -> str:
+def known(*values):
     found = decide(WITHIN, [Figure(v, "failed" if v is None else "") for v in values])
     return found.why
 
@@ -256,20 +248,18 @@ def known(*values: float | None) -> str:
         ((None, 100, 100, 100), ""),  # it is forgotten with its third
     ],
 )
-def test_two_thirds_of_three_rounds_and_more_decide(
-    values: tuple[float | None, ...], why: str
-) -> None:
+def test_two_thirds_of_three_rounds_and_more_decide(values, why):
     assert known(*values) == why
     assert known(1, 1, 100, 100) != ""
 
 
-def student(chance: float) -> float:
+def student(chance):
     """The quantile of Student's t of 2 degrees of freedom, in closed form."""
     return (2 * chance - 1) / math.sqrt(2 * chance * (1 - chance))
 
 
 @pytest.mark.parametrize("looks", [1, 2])
-def test_the_width_is_students_at_its_look(looks: int) -> None:
+def test_the_width_is_students_at_its_look(looks):
     """Each look at the last three has 5 % / (k (k + 1)) of the risk, on two sides."""
     values = [100.0] * (looks - 1) + [99.0, 100.0, 101.0]
     found = decide(WITHIN, [Figure(value) for value in values])
@@ -280,13 +270,13 @@ def test_the_width_is_students_at_its_look(looks: int) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_few_cells_are_decided_wrongly(name: str) -> None:
+def test_few_cells_are_decided_wrongly(name):
     """The table below has all spreads."""
     found = errors(SHAPES[name], SPREADS[1], series=50)
     assert found.wrong_percent <= MOST_WRONG_PERCENT
 
 
-def test_quiet_cells_are_decided_soon_and_not_as_a_script_would() -> None:
+def test_quiet_cells_are_decided_soon_and_not_as_a_script_would():
     """Which stops as soon as the usual interval is narrow: error rates refuse that."""
     found = errors(related, 0.003, series=100)
     assert found.decided_percent == 100 and found.rounds <= 3.5
@@ -295,7 +285,7 @@ def test_quiet_cells_are_decided_soon_and_not_as_a_script_would() -> None:
 
 
 @pytest.mark.long
-def test_the_document_has_the_table(renew: bool) -> None:
+def test_the_document_has_the_table(renew):
     found = table()
     check_part(ROOT / "docs/language.md", "rounds by cell", found, renew)
     foreseen = [line for line in found.splitlines()[2:] if STEP not in line]

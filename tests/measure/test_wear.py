@@ -1,11 +1,8 @@
 """What a drive wrote, from its logs; write amplification, and what it says of the spare."""
 
-from __future__ import annotations
-
 import csv
 import io
 from itertools import permutations
-from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
@@ -14,7 +11,7 @@ from sim_drive import SECOND_NS, WRITES, Bench
 
 from ioplan.job import Wear
 from ioplan.language import Metric
-from ioplan.records import RunDetail, RunRecord, Steady
+from ioplan.records import RunDetail
 from ioplan.results.measure import Figure, Sample, figure, steady_waf
 from ioplan.results.measure.wear import (
     NO_CAPACITY,
@@ -33,7 +30,7 @@ UNIT = DATA_UNIT_BYTES
 HALF = 1 << 64
 
 
-def logs(units: int, at_s: float = 0.0, **more: dict[str, int]) -> Logs:
+def logs(units, at_s=0.0, **more):
     return Logs(smart={"data_units_written": units}, at_s=at_s, **more)
 
 
@@ -53,16 +50,14 @@ OTHER, PLAIN = "physical_media_units_written: lo", "physical_media_units_written
         ({"Bad blocks": 3}, {"Bad blocks": 3}, None),
     ],
 )
-def test_what_an_ocp_log_says(
-    before: dict[str, int], after: dict[str, int], grown_bytes: int | None
-) -> None:
+def test_what_an_ocp_log_says(before, after, grown_bytes):
     """Of a drive whose host wrote 1,000 units meanwhile."""
     found = wear_between(logs(5, ocp=before), logs(1005, ocp=after), None)
     assert found and found.host_written_bytes == 1000 * UNIT
     assert found.media_written_bytes == grown_bytes
 
 
-def test_the_best_log_counts() -> None:
+def test_the_best_log_counts():
     group = {"data_units_written": 10, "media_units_written": 30}
     later = {"data_units_written": 110, "media_units_written": 330}
     before, after = logs(1, endurance=group), logs(102, 60.0, endurance=later)
@@ -77,17 +72,17 @@ def test_the_best_log_counts() -> None:
         assert wear_between(first, last, 10**12) is None
 
 
-def value(name: str, *runs: Wear | None) -> Figure:
+def value(name, *runs):
     samples = [Sample(record(n, wear=run), RunDetail()) for n, run in enumerate(runs)]
     return figure(Metric(name=name), samples)
 
 
-def wear(host_bytes: int, **more: object) -> Wear:
+def wear(host_bytes, **more):
     usual = {"source": "OCP", "span_s": 864.0, "capacity_bytes": 10**9, "step_bytes": 1}
     return Wear(host_written_bytes=host_bytes, **{**usual, **more})  # type: ignore[arg-type]
 
 
-def test_metrics_are_of_all_runs_together() -> None:
+def test_metrics_are_of_all_runs_together():
     one, part = wear(10**9, media_written_bytes=10**9), wear(3 * 10**9)
     both = one, part.model_copy(update={"media_written_bytes": 9 * 10**9})
     assert value("waf", *both) == Figure(2.5)
@@ -99,7 +94,7 @@ def test_metrics_are_of_all_runs_together() -> None:
 
 
 @pytest.mark.promise("figures.unmeasured")
-def test_what_was_not_measured_is_no_figure() -> None:
+def test_what_was_not_measured_is_no_figure():
     for name in ("waf", "media_written", "dwpd"):
         assert value(name, None) == Figure(None, NO_LOG)
         assert value(name, wear(1, media_written_bytes=2), None).why == NO_LOG
@@ -113,7 +108,7 @@ def test_what_was_not_measured_is_no_figure() -> None:
     assert value("waf", enough).value == pytest.approx(10**9 / (100 * UNIT))
 
 
-def test_the_simulated_drive_tells_its_truth() -> None:
+def test_the_simulated_drive_tells_its_truth():
     bench = Bench(DriveSpec(), 1 << 30)
     bench.run(WRITES, passes=1)
     before = bench.device.facts()
@@ -121,7 +116,7 @@ def test_the_simulated_drive_tells_its_truth() -> None:
     after, found = bench.device.facts(), result.wear
     assert found is not None
 
-    def grown(name: str) -> float:
+    def grown(name):
         return float(after[name]) - float(before[name])
 
     assert found.host_written_bytes == pytest.approx(grown("host_written_bytes"))
@@ -148,7 +143,7 @@ test "R" { run random 4KiB 100/0 for 1s
 
 
 @pytest.mark.usefixtures("rough_sim")
-def test_plans_ask_for_it(tmp_path: Path, store_path: Path) -> None:
+def test_plans_ask_for_it(tmp_path, store_path):
     """And preparations show it."""
     plan, target = plan_file(tmp_path, PLAN), tmp_path / "scratch"
     asked = ("--backend", "sim", "--create", "1GiB", "--target", target)
@@ -171,7 +166,7 @@ SPARES = (7, 15, 28)
 
 
 @pytest.mark.parametrize("percent", [2, *SPARES, 100])
-def test_the_model_is_that_of_another_derivation(percent: float) -> None:
+def test_the_model_is_that_of_another_derivation(percent):
     """Xiang and Kurkoski's, by Lambert's function."""
     assert steady_waf(percent) == pytest.approx(large_blocks(percent / 100), rel=1e-6)
     assert spare_percent_of(steady_waf(percent)) == pytest.approx(percent)
@@ -193,9 +188,7 @@ def test_the_model_is_that_of_another_derivation(percent: float) -> None:
         (StatedSpare(7), 21, steady_waf(28), "not fit"),
     ],
 )
-def test_a_spare_fits_within_a_fifth(
-    stated: StatedSpare, uncollected: float, waf: float, said: str
-) -> None:
+def test_a_spare_fits_within_a_fifth(stated, uncollected, waf, said):
     if uncollected:
         stated.uncollected(uncollected)
     found = stated.misfit(waf)
@@ -203,9 +196,9 @@ def test_a_spare_fits_within_a_fifth(
 
 
 def shaped(
-    folder: Path, spare: str, real: int, more: str = "",
-    capacity: str = "32GiB", every: str = "1%",
-) -> tuple[RunRecord, RunRecord]:  # fmt: skip
+    folder, spare, real, more = "",
+    capacity = "32GiB", every = "1%"
+) :  # fmt: skip
     """The second step, and the run after it, on a drive of a spare."""
     drive = folder / "drive.toml"
     drive.write_text(f'over_provisioning = "{real}%"\n{more}')
@@ -226,19 +219,19 @@ test "T" {{ after p run random 4KiB 0/100, qd 32 for 10s }}
     return step, run
 
 
-def steady_of(step: RunRecord) -> Steady:
+def steady_of(step):
     assert step.steady
     return step.steady
 
 
-def waf(run: RunRecord) -> float:
+def waf(run):
     assert run.wear
     assert run.wear.media_written_bytes
     return run.wear.media_written_bytes / run.wear.host_written_bytes
 
 
 @pytest.mark.parametrize("spare", ["auto", "7%"])
-def test_memory_in_place_is_steady_after_a_pass(tmp_path: Path, spare: str) -> None:
+def test_memory_in_place_is_steady_after_a_pass(tmp_path, spare):
     step, run = shaped(tmp_path, spare, 5, "[flash]\nin_place = true\n")
     assert steady_of(step).reached, steady_of(step).why
     assert step.wear
@@ -249,7 +242,7 @@ def test_memory_in_place_is_steady_after_a_pass(tmp_path: Path, spare: str) -> N
 @pytest.mark.parametrize(
     ("log", "why"), [('step = "64MiB"', ""), ('every = "2min"', "nothing was written")]
 )
-def test_a_coarse_log_is_enough(tmp_path: Path, log: str, why: str) -> None:
+def test_a_coarse_log_is_enough(tmp_path, log, why):
     """Which is of 1.6 windows; a late one is told."""
     step, _ = shaped(tmp_path, "28%", 28, f"[log]\n{log}\n", "4GiB")
     assert steady_of(step).reached == (not why)
@@ -259,7 +252,7 @@ def test_a_coarse_log_is_enough(tmp_path: Path, log: str, why: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("real", SPARES)
 @pytest.mark.long
-def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> None:
+def test_a_spare_is_found_and_the_state_is_steady(tmp_path, real):
     """Of a small drive the windows are longer: erase blocks are a larger share of it."""
     (tmp_path / "right").mkdir()
     _, right = shaped(tmp_path / "right", f"{real}%", real)
@@ -271,7 +264,7 @@ def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(("stated", "real"), [*permutations(SPARES, 2)])
 @pytest.mark.long
-def test_a_wrong_spare_is_not_steady(tmp_path: Path, stated: int, real: int) -> None:
+def test_a_wrong_spare_is_not_steady(tmp_path, stated, real):
     step, _ = shaped(tmp_path, f"{stated}%", real)
     assert not steady_of(step).reached
     if (stated, real) == (7, 28):

@@ -1,13 +1,11 @@
 """A bench for a test."""
 
-from collections.abc import Iterator
-
 import pytest
 from bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path) -> Iterator[Bench]:
+def bench(tmp_path):
     """At the end no run goes on."""
     made = Bench(tmp_path)
     with made.store:

@@ -111,7 +111,7 @@ def test_intervals_are_wider_where_placement_or_steal_differ(
     ],
 )
 def test_a_pair_that_was_not_alike_is_measured_again(steals, order, kept, repeated):
-    asked: list[int] = []
+    asked = []
     cell = Pairs("T", {})
 
     def run(which):

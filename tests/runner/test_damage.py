@@ -6,9 +6,7 @@ The rows of the second table in docs/faults.md are those of DAMAGES.
 import os
 import re
 import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import paths
 import pytest
@@ -56,7 +54,7 @@ class Disk:
 SAID = Golden("damages")
 """What a person reads, of 512-byte blocks of 4 MiB, and of 1 MiB on a device."""
 PUNCH = ("fallocate", "--punch-hole", "--offset", str(MIB), "--length", str(MIB))
-DAMAGES: dict[str, tuple[str, Callable[[Disk], object]]] = {
+DAMAGES = {
     "blocks are zeroed": ("50 blocks overwritten with zeros", lambda disk: disk.put(MIB, bytes(50 * BLOCK))),
     "blocks are trimmed": ("1 MiB punched out", lambda disk: tell(*PUNCH, disk.path)),
     "foreign data": ("4 KiB of text written", lambda disk: disk.put(2 * MIB, b"somebody's data " * 256)),
@@ -78,7 +76,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Disk], object]]] = {
     "all is stale": ("the target as before the last session", lambda disk: disk.undo(0, SIZE)),
 }  # fmt: skip
 """What happens to data at rest, and how it is made here."""
-UNFAITHFUL: dict[str, tuple[str, str]] = {
+UNFAITHFUL = {
     "a device loses writes": (
         "nbdkit answers one of four writes of 64 KiB, and does not do it",
         "cat >/dev/null; exit",
@@ -276,7 +274,7 @@ def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path):
 
 def test_the_table_is_that_of_the_document(renew):
     head = "| damage | made by | what a person reads |\n| --- | --- | --- |\n"
-    damages: dict[str, tuple[str, Any]] = {**DAMAGES, **UNFAITHFUL}
+    damages = {**DAMAGES, **UNFAITHFUL}
     rows = "".join(
         f"| {name} | {how} | {SAID[name].expected} |\n"
         for name, (how, _) in damages.items()

@@ -201,7 +201,7 @@ class Row(Struct, frozen=True):
 
 BY_ENGINE = ("io_uring",)
 PAUSED = "nbdkit's pause filter, asynchronous I/O"
-ROWS: dict[str, Row] = {
+ROWS = {
     "read_errors": Row(
         "reads fail", "nbdkit's error filter, EIO",
         failing("pread", "EIO", 10), triggered, "device-error", "EIO",
@@ -338,7 +338,7 @@ def test_what_a_killed_ioplan_left_behind_holds_the_target(tmp_path):
         pids.append(scene.run.backend)
         scene.run.process.kill()
 
-    pids: list[int] = []
+    pids = []
     with hanging(tmp_path) as scene:
         scene.text = READS.replace("qd 4", "qd 1")
         scene.more += ("--backend", "fio", "--option", "engine=psync")
@@ -418,7 +418,7 @@ def test_nothing_goes_on_without_ioplan(backend, tmp_path):
         scene.run.process.kill()
         assert all(ends(one, 2.0) for one in group)
 
-    group: list[int] = []
+    group = []
     with scratch_file(tmp_path) as scene:
         scene.more = ("--backend", backend)
         Fault(strike, running).happen(scene)
@@ -456,7 +456,7 @@ def test_two_ioplans_on_one_target(tmp_path, golden):
         refused.append(ioplan("run", *scene.words))
         scene.run.process.send_signal(signal.SIGINT)
 
-    refused: list[Any] = []
+    refused = []
     with scratch_file(tmp_path) as scene:
         Fault(strike, running).happen(scene)
     assert (refused[0].code, scene.code) == (2, 130)

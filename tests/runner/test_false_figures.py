@@ -3,7 +3,6 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan
@@ -62,7 +61,7 @@ def simulated(store, workload, lie):
     def started(inner, job):
         return Lying(inner.start(job), lie)
 
-    lying: Any = WrappedDrive(drive, started)
+    lying = WrappedDrive(drive, started)
     context = SessionContext(
         plan=plan,
         backend=SimBackend(),

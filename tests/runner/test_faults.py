@@ -21,7 +21,6 @@ from faults import (
     KILLED,
     STOPPED,
     Fault,
-    Moment,
     Session,
     at_once,
     check_end,
@@ -31,7 +30,7 @@ from faults import (
     sent,
     storing,
 )
-from killing import Clock, Forked, cpu_time_s, real_time_s
+from killing import Forked, cpu_time_s, real_time_s
 from msgspec import Struct
 
 from ioplan.cli import RUN_FAILED
@@ -79,7 +78,7 @@ test "Share" {
 SIM = ("--backend", "sim", "--create", "16MiB")
 INTERRUPTED = 130
 
-MOMENTS: dict[str, Moment] = {
+MOMENTS = {
     "in the precondition": said("progress"),
     "in a run": said("progress", 8),
     "as a run is stored": storing("add", 2),
@@ -90,7 +89,7 @@ MOMENTS: dict[str, Moment] = {
     "as it is finished": storing("finish"),
     "after its last word": said("end"),
 }
-OTHERS: dict[str, Moment] = {
+OTHERS = {
     "at once": at_once,
     "as it begins": said("session"),
     "as a state is stored": storing("add", 1),
@@ -243,7 +242,7 @@ def scratch(store):
     return ("--target", file, "--create", "8MiB", "--overwrite", file)
 
 
-KINDS: dict[str, Clock] = {"sim": cpu_time_s, "scratch file": real_time_s}
+KINDS = {"sim": cpu_time_s, "scratch file": real_time_s}
 
 
 def another(kind, plan, name):

@@ -50,7 +50,7 @@ def test_everything_is_told_in_order(bench):
 @pytest.mark.promise("resume.once")
 def test_each_run_is_durable_before_the_next_begins(bench):
     """Read from a connection of its own, as after a crash."""
-    kept: list[int] = []
+    kept = []
 
     def moment(name):
         if name == "start":

@@ -1,7 +1,6 @@
 """What `ioplan run` will refuse: `ioplan plan --backend` says it, and nothing is left then."""
 
 import json
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -53,7 +52,7 @@ def plan(tmp_path):
 
 
 def fit(*words):
-    found: dict[str, Any] = json.loads(ioplan("plan", *words, "--json").out)["fit"]
+    found = json.loads(ioplan("plan", *words, "--json").out)["fit"]
     return found
 
 

@@ -372,7 +372,7 @@ def test_what_another_process_did_meanwhile_is_not_done_again(
             others.append(tell(sys.executable, "-m", "ioplan.cli", "resume"))
         real(fd, operation)
 
-    others: list[str] = []
+    others = []
     monkeypatch.setattr(fcntl, "flock", late)
     done = ioplan("resume")
     assert done.code == 0, done.err

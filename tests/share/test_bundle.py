@@ -1,15 +1,11 @@
 """Bundles: what goes in comes out, and what was changed or made up is refused."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import tracemalloc
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bundles import MANIFEST, forged, members_in, zipped
@@ -32,7 +28,7 @@ from ioplan.results import Bundled, BundleError, bundle_bytes, read_bundle
 from ioplan.results.store import encode_detail
 
 NOW = "2026-11-21T06:00:00Z"
-RESOLVED: dict[str, Any] = {
+RESOLVED = {
     "files": {"std/w.ioplan": "workload w = random 4KiB 100/0\n"},
     "parameters": {"t": "1s"},
     "drive_file": 'model = "client"\n',
@@ -40,7 +36,7 @@ RESOLVED: dict[str, Any] = {
 PLAN = 'param t = 2s\ntest "demo" { run random 4KiB 67/33 for t }\n'
 
 
-def content(id: str) -> Bundled:
+def content(id):
     """A session with two runs."""
     known = {"resolved": Resolved(**RESOLVED), "plan_text": PLAN}
     return Bundled(
@@ -54,15 +50,14 @@ def content(id: str) -> Bundled:
 CONTENT = (content("20261121-054512-k3f9"), content("20261121-064512-aaaa"))
 DATA = bundle_bytes(CONTENT, b"<html>")
 MEMBERS = members_in(DATA)
-Reader = Callable[[bytes], tuple[Bundled, ...]]
 
 
 @pytest.fixture(scope="module")
-def taken(tmp_path_factory) -> Reader:
+def taken(tmp_path_factory):
     """Reads the sessions of a file of these bytes. Raises BundleError."""
     path = tmp_path_factory.mktemp("taken") / "x.ioplan-bundle"
 
-    def read(data: bytes) -> tuple[Bundled, ...]:
+    def read(data):
         path.write_bytes(data)
         return read_bundle(path).sessions
 
@@ -95,20 +90,20 @@ def test_any_other_bytes_are_refused(taken, start, end, put):
 
 
 # made up
-def listing(*names: str) -> dict[str, Any]:
+def listing(*names):
     """A manifest that says so of its members."""
     members = json.loads(MEMBERS[MANIFEST])["members"]
     return {"members": {name: members.get(name, ["0" * 64, 0]) for name in names}}
 
 
-def told_of(name: str, *stated: Any) -> dict[str, Any]:
+def told_of(name, *stated):
     """A manifest with that digest and size of a member."""
     return {"members": listing(*NAMES)["members"] | {name: stated}}
 
 
 NAMES = [name for name in MEMBERS if name != MANIFEST]
 DIGEST, SIZE = listing("report.html")["members"]["report.html"]
-HOSTILE: dict[str, Callable[[], bytes]] = {
+HOSTILE = {
     "a path up": lambda: forged(DATA, {"../../etc/cron.d/x": b""}),
     "a path up within": lambda: forged(DATA, {"1/../x": b""}),
     "a path from the root": lambda: forged(DATA, {"/etc/cron.d/x": b""}),
@@ -151,7 +146,7 @@ def test_what_is_not_as_ioplan_writes_it_is_refused(name, taken):
         taken(HOSTILE[name]())
 
 
-def bomb(size: int) -> bytes:
+def bomb(size):
     """Zeros, packed."""
     packer = zlib.compressobj(9)
     part = bytes(1 << 20)
@@ -194,16 +189,16 @@ def test_nothing_stands_behind_a_member(hidden, taken, monkeypatch):
     """Nor does its data go on without an end. Digests and sizes are right."""
 
     class Packer:
-        def __init__(self) -> None:
+        def __init__(self):
             self.inner = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
             self.compress = self.inner.compress
 
-        def flush(self) -> bytes:
+        def flush(self):
             if hidden is None:
                 return self.inner.flush(zlib.Z_SYNC_FLUSH)
             return self.inner.flush() + hidden
 
-    def packed(content: bytes) -> bytes:
+    def packed(content):
         packer = Packer()
         return packer.compress(content) + packer.flush()
 
@@ -215,7 +210,7 @@ def test_nothing_stands_behind_a_member(hidden, taken, monkeypatch):
         taken(forged(DATA))
 
 
-def edited(name: str, old: str, new: str) -> bytes:
+def edited(name, old, new):
     text = MEMBERS[name].decode()
     assert old in text
     return forged(DATA, {name: text.replace(old, new, 1).encode()})
@@ -229,14 +224,14 @@ NINTH = {n.replace("2/", "9/", 1): d for n, d in MEMBERS.items() if n[:2] == "2/
 NO_MEMBER = {n: None for n in NAMES if n[0] == "2"}
 
 
-def failed(**members: bytes) -> bytes:
+def failed(**members):
     """With other details of a run that was not ok, whose figures may be anything."""
     runs = MEMBERS[RUNS].replace(b'"status":"ok"', b'"status":"failed"', 1)
     details = {f"1/details/1.{name}": data for name, data in members.items()}
     return forged(DATA, {RUNS: runs, **details})
 
 
-def intervals(body: bytes) -> bytes:
+def intervals(body):
     """One packed part of them, with another body."""
     whole, packed = MEMBERS["1/details/1.intervals"], lzma.compress(body, preset=0)
     return whole[:1] + len(packed).to_bytes(4, "little") + whole[5:25] + packed
@@ -298,7 +293,7 @@ WRONG = {
 }  # fmt: skip
 
 
-def histogram(bits: int, bins: tuple[int, ...]) -> bytes:
+def histogram(bits, bins):
     one = StoredHistogram(stream="main", direction="read", bits=bits, bins=bins)
     return encode_detail(RunDetail(histograms=(one,)))["histograms"]
 
@@ -352,7 +347,7 @@ LEAVES = st.sampled_from(
 )  # fmt: skip
 
 
-def mutated(value: Any, path: list[int], leaf: Any) -> Any:
+def mutated(value, path, leaf):
     """The value with a leaf put at the place that the numbers lead to."""
     if not path or not isinstance(value, dict | list) or not value:
         return leaf
@@ -439,7 +434,7 @@ def test_the_gate_is_before_the_file(tmp_path, store_path):
     assert len(read_bundle(out).sessions[0].runs) == 1
 
 
-def refigured(total: dict[str, Any], change: dict[str, Any]) -> Bundled:
+def refigured(total, change):
     """A bundle whose first run has other figures than its counts tell."""
     one = CONTENT[0]
     (made, detail), *others = one.runs
@@ -448,7 +443,7 @@ def refigured(total: dict[str, Any], change: dict[str, Any]) -> Bundled:
     return Bundled(one.session, one.events, ((made, detail), *others))
 
 
-def wrong_percentile() -> dict[str, Any]:
+def wrong_percentile():
     latency = CONTENT[0].runs[0][0].total.latency
     assert latency
     *lower, last = latency.percentiles

@@ -1,7 +1,5 @@
 """Bundles as a user has them: what they hide, made, signed, checked, shown, repeated."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bundles import forged, members_in
-from command import Done, ioplan, plan_file, succeed
+from command import ioplan, plan_file, succeed
 from figures import changed, run
 from packed import unpacked_in
 from sessions import put as put_session
@@ -22,7 +20,6 @@ from ioplan.records import (
     Drive,
     EventMade,
     Resolved,
-    RunDetail,
     RunRecord,
     RunRequest,
     SessionEvent,
@@ -44,7 +41,7 @@ test "Reads" {{
 """
 
 
-def secret(number: int, id: str) -> tuple[RunRecord, RunDetail]:
+def secret(number, id):
     """A run whose record has the names wherever others than the plan have a say."""
     made, detail = run(number, session=id, test="Reads")
     told = f"{DISK}: cannot be opened on {HOST} (10.20.30.40)"
@@ -72,7 +69,7 @@ def secret(number: int, id: str) -> tuple[RunRecord, RunDetail]:
     return changed(made, plan_file=HOME_FILE, job=job, **update), detail
 
 
-def put(path: Path, id: str = "20261121-054512-k3f9") -> str:
+def put(path, id="20261121-054512-k3f9"):
     """A store with a session full of names."""
     asked = RunRequest(
         targets=(DISK,), lab=Path(f"/home/{USER}/lab.toml"), overwrite=(SERIAL,)
@@ -98,7 +95,7 @@ def put(path: Path, id: str = "20261121-054512-k3f9") -> str:
     return id
 
 
-def every_byte(path: Path) -> bytes:
+def every_byte(path):
     """The file, its members unpacked, and what is packed inside of those."""
     found = [path.read_bytes()]
     for name, data in members_in(found[0]).items():
@@ -155,7 +152,7 @@ def test_figures_and_plan_are_as_they_were(store_path, tmp_path):
     assert shown.code == 0 and "Review of a drive\ndrive redacted" in shown.out
 
 
-def run_ids(bundle: Path, folder: Path) -> list[str]:
+def run_ids(bundle, folder):
     """What its plan does, written out and planned."""
     succeed("unbundle", bundle, "-o", folder)
     (plan,) = {*folder.glob("*/*.ioplan")} - {*folder.glob("*/w.ioplan")}
@@ -204,7 +201,7 @@ DRIVE = (Path(__file__).parents[2] / "examples/sim/client.toml").read_text()
 
 
 @pytest.fixture
-def made(tmp_path, store_path, monkeypatch) -> Path:
+def made(tmp_path, store_path, monkeypatch):
     """A bundle of a run whose plan, library, drive and store are gone since."""
     home = tmp_path / "theirs"
     (home / "lib").mkdir(parents=True)
@@ -321,7 +318,7 @@ def test_files_do_not_leave_their_folder_nor_set_anything(name, made):
 
 # signed
 @pytest.fixture
-def keys(tmp_path) -> tuple[Path, Path]:
+def keys(tmp_path):
     """Two keys, and a list of signers that has only the first."""
     if not shutil.which("ssh-keygen"):
         pytest.skip("LEFT OUT: ssh-keygen is not installed")
@@ -339,10 +336,10 @@ def test_a_signature_is_of_this_bundle(made, keys):
     """And of a signer; a key that signs e-mail must not sign bundles by that."""
     folder, signers = keys
 
-    def checked(name: str | Path) -> Done:
+    def checked(name):
         return ioplan("unbundle", name, "--signers", signers, "--check")
 
-    def mail(manifest: bytes) -> bytes:
+    def mail(manifest):
         words = ["ssh-keygen", "-Y", "sign", "-n", "mail", "-f", folder / "mine"]
         done = subprocess.run(words, input=manifest, capture_output=True, check=True)
         return done.stdout

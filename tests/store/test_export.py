@@ -1,17 +1,12 @@
 """Exports agree with the store, the report and verdicts; figures for programs of fleets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -22,7 +17,7 @@ from plans import checked
 from sessions import put
 
 from ioplan import ExplainedError
-from ioplan.records import EventMade, RunDetail, RunRecord, Verdict
+from ioplan.records import EventMade, RunDetail, RunRecord
 from ioplan.results import export
 from ioplan.results.measure import Sample
 from ioplan.results.report import document
@@ -33,24 +28,24 @@ NASTY = 'a,"b"\nc\rd; =1+1 é'
 
 
 @pytest.fixture
-def store(tmp_path) -> Iterator[Store]:
+def store(tmp_path):
     with Store.open(tmp_path / "results.db") as opened:
         other = run(2, cell={"qd": "8", "note": NASTY})
         put(opened, run(1), other, without_io(3, cell={"qd": "16"}))
         yield opened
 
 
-def exported(store: Store, format: str, **options: Any) -> bytes:
+def exported(store, format, **options):
     out = io.BytesIO()
     export(store, "last", format, out, **options)
     return out.getvalue()
 
 
-def from_csv(data: bytes) -> list[dict[str, Any]]:
+def from_csv(data):
     return list(csv.DictReader(io.StringIO(data.decode(), newline="")))
 
 
-def from_parquet(data: bytes) -> list[dict[str, Any]]:
+def from_parquet(data):
     rows = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
     return [{k: v for k, v in row.items() if v is not None} for row in rows]
 
@@ -58,7 +53,7 @@ def from_parquet(data: bytes) -> list[dict[str, Any]]:
 READ = {"csv": from_csv, "parquet": from_parquet}
 
 
-def as_csv(row: dict[str, Any]) -> dict[str, str]:
+def as_csv(row):
     """What the cells of a row look like; an absent value is empty."""
     words = {True: "true", False: "false", None: ""}
     return {
@@ -129,9 +124,9 @@ def test_rows_agree_with_the_records(store):
 
 
 @pytest.fixture
-def rounds(tmp_path) -> Iterator[Store]:
+def rounds(tmp_path):
     """Five rounds of two cells, and round 4 of one of them done once more."""
-    values: list[float] = []
+    values = []
     turns = [*product(range(1, 6), ("4", "8")), (4, "8")]
     made = [record(20, cell={}, test="alone")]
     for seq, (number, qd) in enumerate(turns, start=1):
@@ -153,10 +148,10 @@ def test_a_row_says_its_round_and_if_it_counts(rounds, format):
     found = READ[format](exported(rounds, format))
     rows = [row for row in found if row["scope"] == "total"]
 
-    def are(name: str, said: str) -> list[dict[str, Any]]:
+    def are(name, said):
         return [row for row in rows if str(row.get(name, "")).lower() == said]
 
-    def numbers(some: list[dict[str, Any]]) -> set[int]:
+    def numbers(some):
         return {int(row["round"]) for row in some}
 
     assert numbers(are("in_window", "true")) == {3, 4, 5}
@@ -253,7 +248,7 @@ test "Plain" { run random 4KiB 100/0 for 1s }
 """
 
 
-def phases_of(folder: Path, format: str) -> list[dict[str, Any]]:
+def phases_of(folder, format):
     out = folder / f"out.{format}"
     done = ioplan("export", "last", "--phases", "--format", format, "-o", out)
     assert done.code == 0, done.err
@@ -300,7 +295,7 @@ EVENT_PLAN = """test "demo" {
 """
 
 
-def of_event(slow_until_s: int, seq: int = 1) -> tuple[RunRecord, RunDetail]:
+def of_event(slow_until_s, seq=1):
     """1,000 IOPS at 1 ms; from the event at 10 s on 400 at 5 ms, for that long."""
     made = EventMade(
         name="down", start_s=10.0, end_s=10.1, host="", exit_code=0, output=""
@@ -313,16 +308,14 @@ def of_event(slow_until_s: int, seq: int = 1) -> tuple[RunRecord, RunDetail]:
     return record(seq, events=(made,), cell={}), RunDetail(series=series)
 
 
-def exported_totals(
-    folder: Path, *made: tuple[RunRecord, RunDetail]
-) -> list[dict[str, Any]]:
+def exported_totals(folder, *made):
     with Store.open(folder / "results.db") as store:
         put(store, *made)
         rows = from_csv(exported(store, "csv", plan=checked(EVENT_PLAN)))
     return [row for row in rows if row["scope"] == "total"]
 
 
-def judged(made: tuple[RunRecord, RunDetail]) -> list[Verdict]:
+def judged(made):
     (test,) = checked(EVENT_PLAN).tests
     sample = Sample(*made)
     return [judge(one, [sample]) for one in test.expectations]
@@ -360,13 +353,13 @@ PLAN = """test "=Reads" {
 
 
 @pytest.fixture
-def records(tmp_path, store_path) -> list[dict[str, Any]]:
+def records(tmp_path, store_path):
     plan = plan_file(tmp_path, PLAN)
     assert ioplan("run", plan, "--backend", "sim", "--create", "16MiB").code == 0
     return json.loads(ioplan("export", "last", "--format", "json").out)["runs"]
 
 
-def expected(runs: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
+def expected(runs):
     """From the records: by queue depth and metric."""
     found = {}
     for whole in runs:

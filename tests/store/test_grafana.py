@@ -1,16 +1,11 @@
 """A store in a real PostgreSQL: its views, its roles, the lab's results, Grafana's queries."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import paths
 import pytest
@@ -30,12 +25,12 @@ DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", capacity_bytes=10**13
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def server():
     with postgres() as address:
         yield address
 
 
-def new_database(server: str, name: str) -> str:
+def new_database(server, name):
     """An empty database of this name; its address."""
     import psycopg
 
@@ -46,7 +41,7 @@ def new_database(server: str, name: str) -> str:
 
 
 @pytest.fixture
-def file(tmp_path) -> Path:
+def file(tmp_path):
     path = tmp_path / "lab.db"
     path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     Store.open(path).close()  # it has layout 5, and gets today's
@@ -54,7 +49,7 @@ def file(tmp_path) -> Path:
 
 
 @pytest.fixture
-def shared(server, file) -> str:
+def shared(server, file):
     """A database with what the file has."""
     import psycopg
 
@@ -97,10 +92,10 @@ def test_each_view_is_the_same_in_both(shared, file):
             assert ours == theirs and len(mine) > 0 and mine == other, view
 
 
-def plain(row: Sequence[Any]) -> list[Any]:
+def plain(row):
     """JSON as what it says, and figures to what a time of day is exact to."""
 
-    def one(value: Any) -> Any:
+    def one(value):
         if isinstance(value, str) and value[:1] in ("{", "["):
             return json.loads(value)
         return pytest.approx(value, abs=1e-4) if isinstance(value, float) else value
@@ -117,7 +112,7 @@ PLAN = """test "T" {
 
 
 @pytest.fixture
-def lab(server, tmp_path, monkeypatch) -> tuple[str, Path]:
+def lab(server, tmp_path, monkeypatch):
     """A lab that names a database of its own, and this host's own store."""
     address = new_database(server, "lab")
     file, home = tmp_path / "lab.toml", tmp_path / "home"
@@ -212,13 +207,13 @@ LANES_JOB = "20261121-054512-k3f9"
 LAB_DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="gen5-1")
 
 
-def targets(kind: str) -> dict[str, dict[str, Any]]:
+def targets(kind):
     """The queries of the panels by their titles, for one kind of source."""
     found = {one["title"]: one["targets"][0] for one in PANELS}
     return {t: q for t, q in found.items() if kind in q["datasource"]["type"]}
 
 
-def as_grafana_asks(query: str) -> str:
+def as_grafana_asks(query):
     """With Grafana's macros and variables filled in."""
     span = r"\1 BETWEEN '2026-11-01T00:00:00Z' AND '2026-12-01T00:00:00Z'"
     query = re.sub(r"\$__timeFilter\(([^()]*)\)", span, query)
@@ -229,7 +224,7 @@ def as_grafana_asks(query: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled(server) -> Iterator[Any]:
+def filled(server):
     """Two lanes of a job and a session by hand, with runs and verdicts."""
     import psycopg
 
@@ -248,7 +243,7 @@ def filled(server) -> Iterator[Any]:
         yield connection
 
 
-FIRST_ROWS: dict[str, dict[str, Any]] = {
+FIRST_ROWS = {
     "Sessions with a missed expectation": {"missed": 2},
     "Sessions that failed": {"failed": 1},
     "Drives": {"lab_name": "gen5-1", "sessions": 2},
@@ -325,7 +320,7 @@ def test_live_panels_ask_for_metrics_that_are_exported():
 
 
 def test_panels_do_not_overlap():
-    taken: set[tuple[int, int]] = set()
+    taken = set()
     for one in PANELS:
         at = one["gridPos"]
         columns, rows = (range(at[k], at[k] + at[n]) for k, n in ("xw", "yh"))

@@ -1,18 +1,14 @@
 """Sessions: which is the last, all in few words, and the filters of what is listed."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from command import ioplan
@@ -20,7 +16,7 @@ from figures import record
 from pydantic import ValidationError
 from sessions import session
 
-from ioplan.records import Drive, RunDetail, Session, Verdict, new_session_id
+from ioplan.records import Drive, RunDetail, Verdict, new_session_id
 from ioplan.results import Bundled, bundle_bytes
 from ioplan.results.store import SessionFilter, Store
 from ioplan_lab import DriveJob, JobFolder, drive_jobs_root
@@ -30,15 +26,14 @@ HOUR_NS = 3600 * 10**9
 MORE_IDS = """
 from ioplan.records.session_id import new_session_id
 print(*(new_session_id() for _ in range(200)))"""
-Clock = Callable[[int], None]
 
 
 @pytest.fixture
-def clock(monkeypatch, tmp_path) -> Clock:
+def clock(monkeypatch, tmp_path):
     """Stops the clock of ids, and sets it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def stopped(time_ns: int) -> None:
+    def stopped(time_ns):
         now = SimpleNamespace(time_ns=lambda: time_ns)
         monkeypatch.setattr("ioplan.records.session_id.time", now)
 
@@ -46,7 +41,7 @@ def clock(monkeypatch, tmp_path) -> Clock:
 
 
 @pytest.fixture(params=["runs", "stands"])
-def ten(clock, request) -> list[str]:
+def ten(clock, request):
     """Ids of ten that were started in one second, and in one instant."""
     if request.param == "stands":
         clock(INSTANT_NS)
@@ -56,7 +51,7 @@ def ten(clock, request) -> list[str]:
     return ids
 
 
-def shuffled(ids: list[str]) -> list[str]:
+def shuffled(ids):
     return random.Random(7).sample(ids, len(ids))
 
 
@@ -76,7 +71,7 @@ def test_ids_tell_their_time_to_a_microsecond(clock, tmp_path, monkeypatch):
 def test_the_last_has_the_greatest_id(ten, tmp_path):
     """Of sessions, and of jobs of this host."""
     path = tmp_path / "results.db"
-    said: dict[str, Any] = {
+    said = {
         "schema_version": 1,
         "person": "ada",
         "host": "",
@@ -124,7 +119,7 @@ def test_of_imports_the_last_is_what_fio_ended_last(tmp_path):
     assert "r900.json" in ioplan("show", "last").out
 
 
-def fio_results(ended_ms: int) -> dict[str, object]:
+def fio_results(ended_ms):
     part = {"io_bytes": 4096, "total_ios": 1, "runtime": 1000}
     none = part | {"io_bytes": 0, "total_ios": 0}
     job = {"jobname": "a", "job options": {"rw": "randread"}, "groupid": 0, "error": 0}
@@ -175,7 +170,7 @@ SLOW = Drive(serial="S4EVX2", model="ACME 9", wwid="eui.0011")
 HELD = Verdict(expectation="e", outcome="held", actual=2, limit=1, unit="1/s")
 
 
-def made(number: int, **more: object) -> Session:
+def made(number, **more):
     at = f"2026-11-21T05:00:0{number}.000+00:00"
     return session(f"20261121-05000{number}-aaaa", **{"started_at": at, **more})
 
@@ -192,7 +187,7 @@ SESSIONS = (
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory) -> Iterator[Store]:
+def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("overview") / "results.db"
     outcomes = (("held", "failed", "undecided"), ("held", "undecided"), ("held",))
     with Store.open(path) as opened:
@@ -218,7 +213,7 @@ def test_an_overview_says_what_the_session_and_its_records_say(store):
     assert [one.drive_name for one in found] == ["/srv/a.bin", "S4EVX2", "fast1"]
 
 
-FILTERS: list[tuple[dict[str, Any], str]] = [
+FILTERS = [
     *(({}, "321"), ({"limit": 2}, "32"), ({"limit": 0}, "")),
     *(({"drive": "FAST1"}, "1"), ({"drive": "s4ev*"}, "21"), ({"drive": "s4ev"}, "")),
     ({"drive": "S4EV_*"}, "1"),  # `_` and `%` stand for themselves
@@ -244,7 +239,7 @@ def test_it_is_one_query_for_all(store, monkeypatch):
         kind = type(connection)
     rows = kind.rows
 
-    def noted(self: Any, query: str, **values: Any) -> Any:
+    def noted(self, query, **values):
         asked.append(query)
         return rows(self, query, **values)
 

@@ -1,7 +1,5 @@
 """What a host has not delivered is kept and sent; a store that is lost is written anew."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -39,7 +37,7 @@ NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory) -> Path:
+def three(tmp_path_factory):
     """A store with three sessions of two runs."""
     path = tmp_path_factory.mktemp("three") / "a.db"
     with Store.open(path) as store:
@@ -49,7 +47,7 @@ def three(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def outbox(three, tmp_path) -> Outbox:
+def outbox(three, tmp_path):
     """Of a copy of that store, all of whose sessions are to be sent to b.db."""
     found = Outbox(shutil.copy(three, tmp_path / "a.db"))
     for id in IDS:
@@ -57,7 +55,7 @@ def outbox(three, tmp_path) -> Outbox:
     return found
 
 
-def there(outbox: Outbox) -> dict[str, int]:
+def there(outbox):
     """The runs of each session that has arrived."""
     path = outbox.store.with_name("b.db")
     if not path.exists():
@@ -66,7 +64,7 @@ def there(outbox: Outbox) -> dict[str, int]:
         return {id: store.count(id) for id in sorted(store.ids())}
 
 
-def address(outbox: Outbox, sessions: list[str], place: str) -> None:
+def address(outbox, sessions, place):
     """Those that are to be sent go to another place."""
     for one in outbox.entries():
         if one.session in sessions:
@@ -114,9 +112,9 @@ def test_a_session_that_is_dropped_is_not_sent(outbox):
 
 def test_a_silent_server_is_tried_again(outbox, monkeypatch):
     address(outbox, IDS[:2], NOWHERE)
-    waits: list[float] = []
+    waits = []
 
-    def wait(seconds: float) -> None:
+    def wait(seconds):
         """The server is there again after the second failure."""
         waits.append(seconds)
         assert outbox.report()[IDS[0]].error == "Connection refused"
@@ -158,7 +156,7 @@ def test_one_sender_is_started_however_many_ask(outbox):
     assert {one.error for one in outbox.report().values()} == {"Connection refused"}
 
 
-def words_of(process: Path) -> list[str]:
+def words_of(process):
     try:
         return (process / "cmdline").read_text().split("\0")
     except OSError:
@@ -200,14 +198,14 @@ def test_a_restored_backup_is_noticed_and_filled(outbox, tables):
     assert outbox.entries() == [] and not outbox.is_check_due()
 
 
-def send_by_program(outbox: Outbox) -> None:
+def send_by_program(outbox):
     """As `start` has it done."""
     sender = "ioplan.results.store.delivery.sender"
     done = program(sys.executable, "-m", sender, outbox.store, "0")
     assert done.returncode == 0 and not done.stderr, done
 
 
-def stored_now(outbox: Outbox, place: str) -> set[int]:
+def stored_now(outbox, place):
     """How many runs of each session are there."""
     return {one.stored for one in delivered_now(outbox.store, IDS, place).values()}
 
@@ -234,18 +232,18 @@ RUNS = """test "Reads" {
 }"""
 
 
-def remove(path: Path) -> None:
+def remove(path):
     for one in path.parent.glob(f"{path.name}*"):
         one.unlink()
 
 
-def replace_it(path: Path) -> None:
+def replace_it(path):
     other = path.with_name("other.db")
     Store.open(other).close()
     other.replace(path)
 
 
-def restore_a_copy(path: Path) -> None:
+def restore_a_copy(path):
     shutil.copyfile(path, path.with_name("copy.db")).replace(path)
 
 
@@ -266,7 +264,7 @@ def test_all_of_it_is_written_anew(tmp_path, lose):
         assert copy.session("last").status == "failed"
 
 
-def rescued_in(text: str) -> Path:
+def rescued_in(text):
     """The copy that a message names."""
     found = re.search(r"\S+-rescued-\S+\.db", text)
     assert found, text

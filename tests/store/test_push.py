@@ -1,22 +1,17 @@
 """`ioplan push`, and reading what a lab shares, with a real PostgreSQL."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
 from figures import SESSION_ID, measurement, run
-from postgres import Server, needs_postgres
+from postgres import needs_postgres
 from postgres import server as running_server
 from sessions import put, session
 
@@ -37,13 +32,13 @@ HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, uni
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server():
     with running_server() as made:
         yield made
 
 
 @pytest.fixture
-def database(server, request) -> str:
+def database(server, request):
     """An empty database of the test's own."""
     import psycopg
 
@@ -53,7 +48,7 @@ def database(server, request) -> str:
     return server.address.replace("/postgres?", f"/{name}?")
 
 
-def contents(store: Store) -> list[object]:
+def contents(store):
     """All that a reader of a store can see of its sessions."""
     return [
         (
@@ -67,14 +62,14 @@ def contents(store: Store) -> list[object]:
     ]
 
 
-def filled(path: Path, runs: int, id: str = SESSION_ID) -> Store:
+def filled(path, runs, id=SESSION_ID):
     """A store with one session that goes on."""
     store = Store.open(path)
     put(store, *(run(seq, MADE) for seq in range(1, runs + 1)), id=id)
     return store
 
 
-def tables_walked(file: Path, statement: str) -> list[str]:
+def tables_walked(file, statement):
     """What SQLite reads from end to end for it."""
     with sqlite3.connect(file) as plain:
         steps = [row[3] for row in plain.execute(f"EXPLAIN QUERY PLAN {statement}")]
@@ -82,7 +77,7 @@ def tables_walked(file: Path, statement: str) -> list[str]:
 
 
 @pytest.fixture
-def both(tmp_path, database) -> Iterator[tuple[Store, Store]]:
+def both(tmp_path, database):
     """A store with a session of three runs, and an empty one that a lab shares."""
     with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
         yield local, shared
@@ -108,7 +103,7 @@ def test_a_session_is_complete_with_its_runs(both, monkeypatch):
     local, shared = both
     local.finish(session().id, "ok", NOW)
 
-    def no_room(*stores: object) -> int:
+    def no_room(*stores):
         raise StoreError("the store reports: no room")
 
     with monkeypatch.context() as broken:
@@ -153,10 +148,10 @@ def test_pushing_looks_at_one_only(tmp_path, monkeypatch):
     ids = [f"20261121-05000{number}-aaaa" for number in range(3)]
     for id in ids:
         filled(tmp_path / "a.db", 2, id).close()
-    heard: list[str] = []
+    heard = []
 
     class Traced(sqlite3.Connection):
-        def __init__(self, *words: Any, **more: Any) -> None:
+        def __init__(self, *words, **more):
             super().__init__(*words, **more)
             self.set_trace_callback(heard.append)
 
@@ -200,7 +195,7 @@ def test_many_hosts_push_at_once(tmp_path, database):
     """Into an empty database, and one of the sessions twice."""
     first, second = "20261121-050000-aaaa", "20261121-050001-bbbb"
 
-    def send(number: int, id: str) -> None:
+    def send(number, id):
         path = tmp_path / f"{number}.db"
         with filled(path, 60, id) as local, Store.at(database) as shared:
             list(push(local, shared))
@@ -284,7 +279,7 @@ def test_a_killed_server_gets_the_rest(tmp_path, database, server):
             assert contents(shared) == contents(local)
 
 
-def lab_file(folder: Path, database: str, more: str = "") -> Path:
+def lab_file(folder, database, more=""):
     """A lab whose results are shared there, on simulated drives."""
     lab = folder / "lab.toml"
     lab.write_text(f'backend = "sim"\nresults = "{database}"\n{more}')

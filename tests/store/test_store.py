@@ -1,7 +1,5 @@
 """The store and its codec: round trips, durability, several writers, errors."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -13,12 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import paths
 import pytest
@@ -104,12 +100,12 @@ def test_damaged_bytes_are_a_codec_error(noise, cut):
 
 # ---- store
 @pytest.fixture
-def path(tmp_path) -> Path:
+def path(tmp_path):
     return tmp_path / "data" / "results.db"
 
 
 @pytest.fixture
-def store(path) -> Iterator[Store]:
+def store(path):
     with Store.open(path, busy_s=0.3) as opened:
         opened.begin(session())
         yield opened
@@ -168,7 +164,7 @@ def test_a_session_is_finished_resumed_and_copied(store):
 
 
 def test_words_that_are_given_at_once_are_all_kept(store, path):
-    def give(word: str) -> None:
+    def give(word):
         with Store.open(path, busy_s=20) as own:
             own.session(ID)  # as `ioplan tag` does, for what it says
             own.change_words(ID, [word], note=word)
@@ -250,7 +246,7 @@ def test_every_connection_is_durable_and_checks_keys(store):
 
 
 def test_threads_share_a_store(path):
-    def add(seq: int) -> None:
+    def add(seq):
         shared.add(*run(seq, MADE))
         shared.add_verdicts(ID, seq, [HELD])
         one_more = {"expectation": f"mean < {seq} ms", "actual": seq}
@@ -344,7 +340,7 @@ def test_reading_leaves_the_mode_and_writing_sets_it(store, path):
 
 
 @pytest.fixture
-def ordinary_user() -> Iterator[None]:
+def ordinary_user():
     """Root may write everywhere, so it becomes nobody for a while."""
     before = os.geteuid()
     if before == 0:
@@ -354,7 +350,7 @@ def ordinary_user() -> Iterator[None]:
 
 
 @pytest.fixture
-def locked_file(path) -> Iterator[Path]:
+def locked_file(path):
     """In a folder that every user may enter, which pytest's own is not."""
     put(path)
     with tempfile.TemporaryDirectory() as name:
@@ -378,7 +374,7 @@ def test_what_is_read_only_can_be_read(locked_file, ordinary_user):
 
 
 @pytest.fixture
-def oldest_file(locked_file) -> Path:
+def oldest_file(locked_file):
     """A store of the oldest layout that is upgraded."""
     locked_file.chmod(0o644)
     locked_file.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
@@ -394,7 +390,7 @@ def test_who_may_not_write_does_not_upgrade_it(oldest_file, ordinary_user):
 
 
 @pytest.fixture
-def copied_log(locked_file) -> Path:
+def copied_log(locked_file):
     """A store whose log holds what came last."""
     locked_file.parent.chmod(0o755)
     locked_file.with_name("results.db-wal").write_bytes(b"x" * 4096)
@@ -537,7 +533,7 @@ with Store.open(path) as store:
 """
 
 
-def writer(path: Path, first: int, last: int) -> subprocess.Popen[str]:
+def writer(path, first, last):
     found = os.pathsep.join([str(paths.SUPPORT), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), ID, str(first), str(last)],
@@ -578,12 +574,12 @@ def test_two_processes_write_to_one_session(path):
         assert store.count(ID) == 89
 
 
-def rows(path: Path, query: str) -> list[Any]:
+def rows(path, query):
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(query).fetchall()
 
 
-def change(path: Path, statement: str) -> None:
+def change(path, statement):
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(statement)
 

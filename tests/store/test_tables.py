@@ -1,16 +1,12 @@
 """The tables on disk, stores of another layout, the schema of records, and the views."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import paths
@@ -51,7 +47,7 @@ def test_the_columns_are_those_of_the_tables(tmp_path):
 
 
 @pytest.fixture
-def oldest(tmp_path) -> Path:
+def oldest(tmp_path):
     """A store of the oldest layout that is upgraded."""
     path = tmp_path / "old.db"
     path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
@@ -120,7 +116,7 @@ NEWER = OLDER.model_copy(update={"firmware": "1.1", "lab_name": "fast2"})
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory) -> Path:
+def path(tmp_path_factory):
     """A store of a lab, with two sessions of one drive that got other firmware."""
     path = tmp_path_factory.mktemp("views") / "results.db"
     path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
@@ -132,12 +128,12 @@ def path(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def store(path) -> Iterator[Store]:
+def store(path):
     with Store.open(path) as opened:
         yield opened
 
 
-def rows(path: Path, query: str) -> list[dict[str, Any]]:
+def rows(path, query):
     """As any program reads them."""
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row

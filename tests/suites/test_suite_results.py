@@ -20,8 +20,7 @@ from ioplan.results.store import Store
 pytestmark = pytest.mark.slow
 
 DRIVES = Path(__file__).parents[2] / "examples" / "sim"
-Rule = tuple[str, str, dict[str, str]]
-RESULTS: dict[str, list[Rule]] = {
+RESULTS = {
     "quick/laptop": [("Small reads", "mean", {"qd": "1"}), ("Small reads", "iops", {"qd": "8"})],
     # Tom's Hardware, 2017: what the drive does at low queue depths is the message.
     "reviews/p4800x": [

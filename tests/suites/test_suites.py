@@ -43,7 +43,7 @@ HOUR_NS = 3600 * 10**9
 
 @pytest.mark.long
 def test_each_row_has_its_cells():
-    found: dict[str, tuple[int, ...]] = {}
+    found = {}
     for suite in PLANS.values():
         for part in parts(suite):
             if part.row:
@@ -91,7 +91,7 @@ def test_runs_and_durations(suite, row, runs, seconds):
 
 def written(suite):
     """By state: what is written first and how many times over, in full."""
-    found: dict[str, list[tuple[str, int, float | None]]] = {}
+    found = {}
     for step, _ in with_repetitions(unfold(plan_of(PLANS[suite]))):
         if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
             stream = step.step.workload.streams[0]

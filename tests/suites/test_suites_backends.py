@@ -12,7 +12,7 @@ from sessions import session
 from suite_rows import PLANS, TB, plan_of
 
 from ioplan import metric_text
-from ioplan.backends import Gap, TargetFacts, find
+from ioplan.backends import TargetFacts, find
 from ioplan.language import Test
 from ioplan.language.clause_table import slot
 from ioplan.records import RunDetail, Telemetry
@@ -111,8 +111,8 @@ def clauses_table(fits):
 
 def _by_reason(fits, heading):
     """A gap of each reason, and the tests that have it."""
-    first: dict[tuple[str, str], Gap] = {}
-    titles: dict[Gap, dict[str, None]] = {}
+    first = {}
+    titles = {}
     for fit, gap in _gaps(fits, heading):
         known = first.setdefault((gap.field, gap.reason), gap)
         titles.setdefault(known, {})[fit.test.title] = None

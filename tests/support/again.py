@@ -7,14 +7,13 @@ than a few failures are one, as is a file that cannot be collected, and nothing 
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 MOST = 5
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Of continuous integration."""
     parser.addoption(
         "--again", action="store_true", help=f"run up to {MOST} failures again, alone"
@@ -24,19 +23,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 class Again:
     """The tests that failed, each once, in the controller of pytest-xdist."""
 
-    def __init__(self) -> None:
-        self.failed: dict[str, None] = {}
+    def __init__(self):
+        self.failed = {}
         self.passed_alone = self.not_collected = False
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         if report.failed:
             self.failed[report.nodeid] = None
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+    def pytest_collectreport(self, report):
         self.not_collected |= report.failed
 
     @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+    def pytest_sessionfinish(self, session):
         yield
         few = 0 < len(self.failed) <= MOST and not self.not_collected
         if few and session.exitstatus == 1:
@@ -46,14 +45,12 @@ class Again:
         if self.passed_alone:
             session.exitstatus = pytest.ExitCode.OK
 
-    def pytest_terminal_summary(
-        self, terminalreporter: pytest.TerminalReporter
-    ) -> None:
+    def pytest_terminal_summary(self, terminalreporter):
         for test in self.failed if self.passed_alone else ():
             terminalreporter.line(f"DISTURBED: {test} passed alone", yellow=True)
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Not in the workers."""
     if config.getoption("--again") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Again(), "tests-again")

@@ -3,22 +3,18 @@
 `moment` of the drive and of the store is called wherever something may be made to happen.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 from figures import SECOND_NS, counts, stream
 from plans import checked
 from sessions import session
 from virtual import VirtualBackend
 
-from ioplan.backends import ProgressCallback, TargetFacts, ignore_progress
-from ioplan.job import Counts, Event, Job, Progress, Result, Started
-from ioplan.planner import Step, summary_of
-from ioplan.records import Interval, RunDetail, RunRecord, Session, Steady, Verdict
+from ioplan.backends import TargetFacts, ignore_progress
+from ioplan.job import Progress, Result, Started
+from ioplan.planner import summary_of
 from ioplan.results.store import Store, StoreError
 from ioplan.runner import SessionContext, SessionObserver, SessionRunner
 from ioplan_sim import SimBackend
@@ -32,66 +28,63 @@ CAPACITY = 1 << 20
 class ScriptedExecution:
     """Gives the events of a script, which sees the execution and the job."""
 
-    def __init__(self, drive: ScriptedDrive, job: Job) -> None:
+    def __init__(self, drive, job):
         self.drive, self.job, self.stopped = drive, job, False
         self.number = drive.started = drive.started + 1
 
     @property
-    def never_waits(self) -> bool:
+    def never_waits(self):
         return not self.drive.waits
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self):
         return self.drive.script(self)
 
-    def stop(self) -> None:
+    def stop(self):
         self.stopped = True
 
-    def kill(self) -> None:
+    def kill(self):
         self.stopped = True
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self.drive.open_runs += 1
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.drive.moment("leave")
         self.drive.open_runs -= 1
         self.drive.log.append(("left", self.number))
 
 
-Script = Callable[[ScriptedExecution], Iterator[Any]]
-
-
 class ScriptedDrive:
     """A drive; `moment` is called wherever something may be made to happen."""
 
-    def __init__(self, script: Script, log: Log) -> None:
+    def __init__(self, script, log):
         self.script, self.log, self.waits = script, log, False
         self.started = self.open_runs = 0
-        self.moment: Callable[[str], None] = lambda name: None
+        self.moment = lambda name: None
         self.facts = TargetFacts(
             path="scripted", kind="file", capacity_bytes=CAPACITY, block_bytes=512
         )
 
-    def start(self, job: Job) -> ScriptedExecution:
+    def start(self, job):
         assert not self.open_runs, "two runs at a time"
         self.moment("start")
         made = ScriptedExecution(self, job)
         self.log.append(("start", made.number))
         return made
 
-    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
+    def purge(self, tell=ignore_progress):
         """A stranger may call the parameter what it likes."""
         self.moment("purge")
         tell(0.5)
         self.log.append(("purge",))
         return "wiped"
 
-    def idle(self, pause_ns: int) -> None:
+    def idle(self, pause_ns):
         self.moment("idle")
         self.log.append(("idle", pause_ns))
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
@@ -100,7 +93,7 @@ class ScriptedBackend(VirtualBackend):
     speaks = SimBackend.speaks
 
 
-def done_of(job: Job, ios: int, per_s: float) -> Any:
+def done_of(job, ios, per_s):
     """So many I/Os of the job's mix and size, whose latency keeps the queue full."""
     first = job.streams[0]
     latency_ns = int(first.qd * first.threads * 0.8 * SECOND_NS / max(per_s, 1))
@@ -116,7 +109,7 @@ def done_of(job: Job, ios: int, per_s: float) -> Any:
     )
 
 
-def alike(ios: int, latency_ns: int, size_bytes: int) -> Counts:
+def alike(ios, latency_ns, size_bytes):
     """So many I/Os of one size that took equally long."""
     (bucket, _) = counts([latency_ns]).bins
     return counts(
@@ -129,19 +122,17 @@ def alike(ios: int, latency_ns: int, size_bytes: int) -> Counts:
     )
 
 
-def steady_at(*iops: int) -> Script:
+def steady_at(*iops):
     """Each run lasts as long as asked and has the next of these rates."""
 
-    def script(run: ScriptedExecution) -> Iterator[Event]:
+    def script(run):
         rate = iops[min(run.number, len(iops)) - 1]
         yield from played(run, rate)
 
     return script
 
 
-def played(
-    run: ScriptedExecution, iops: int, seconds: int | None = None
-) -> Iterator[Event]:
+def played(run, iops, seconds=None):
     """A sound run of one second intervals, or what of it there is until a stop."""
     if seconds is None:
         seconds = (run.job.run_ns or 0) // SECOND_NS or bytes_s(run.job, iops)
@@ -168,48 +159,46 @@ def played(
     run.drive.moment("after")
 
 
-def bytes_s(job: Job, iops: int) -> int:
+def bytes_s(job, iops):
     return max(1, -(-round((job.passes or 0) * CAPACITY) // (4096 * iops)))
 
 
 class Spy(SessionObserver):
     """Notes all that it is told."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log):
         self.log = log
-        self.lefts: list[float] = []
+        self.lefts = []
 
-    def session_started(self, session: Session, total_s: float) -> None:
+    def session_started(self, session, total_s):
         self.log.append(("session_started",))
         self.lefts.append(total_s)
 
-    def note(self, text: str) -> None:
+    def note(self, text):
         self.log.append(("note", text))
 
-    def step(self, step: Step, number: int) -> None:
+    def step(self, step, number):
         self.log.append(("step", number, str(step)))
 
-    def progress(
-        self, progress: Progress, interval: Interval | None, done: float | None
-    ) -> None:
+    def progress(self, progress, interval, done):
         self.log.append(("progress", done))
 
-    def purged(self, done: float) -> None:
+    def purged(self, done):
         self.log.append(("purged", done))
 
-    def record(self, record: RunRecord) -> None:
+    def record(self, record):
         self.log.append(("record", record.seq, record.status))
 
-    def steady(self, steady: Steady, round: int) -> None:
+    def steady(self, steady, round):
         self.log.append(("steady", round, steady.reached))
 
-    def verdict(self, record: RunRecord, verdict: Verdict) -> None:
+    def verdict(self, record, verdict):
         self.log.append(("verdict", record.seq, verdict.outcome))
 
-    def eta(self, left_s: float) -> None:
+    def eta(self, left_s):
         self.lefts.append(left_s)
 
-    def session_finished(self, status: str, verdict: str) -> None:
+    def session_finished(self, status, verdict):
         self.log.append(("session_finished", status))
 
 
@@ -220,23 +209,21 @@ class SpyStore(Store):
     full = False
     moment: Callable[[str], None] = staticmethod(lambda name: None)
 
-    def _heard(self, *what: Any) -> None:
+    def _heard(self, *what):
         self.moment(what[0])
         if self.full:
             raise StoreError("the store cannot grow, the disk is full")
         self.log.append(what)
 
-    def add(self, record: RunRecord, detail: RunDetail) -> bool:
+    def add(self, record, detail):
         self._heard("add", record.seq)
         return super().add(record, detail)
 
-    def add_verdicts(self, session_id: str, seq: int, verdicts: Any) -> None:
+    def add_verdicts(self, session_id, seq, verdicts):
         self._heard("add_verdicts", seq)
         super().add_verdicts(session_id, seq, verdicts)
 
-    def finish(
-        self, session_id: str, status: Any, ended_at: str, unmet: int = 0
-    ) -> None:
+    def finish(self, session_id, status, ended_at, unmet=0):
         self._heard("finish", status)
         super().finish(session_id, status, ended_at, unmet)
 
@@ -244,16 +231,16 @@ class SpyStore(Store):
 class Bench:
     """All that a session needs; `go` runs a plan in it."""
 
-    def __init__(self, place: Path) -> None:
-        self.log: Log = []
+    def __init__(self, place):
+        self.log = []
         self.store = SpyStore.open(place / "r.db")
         self.store.log = self.log
         self.spy = Spy(self.log)
         self.drive = ScriptedDrive(steady_at(100), self.log)
         self.sessions = 0
-        self.context: SessionContext | None = None
+        self.context = None
 
-    def go(self, text: str, script: Script | None = None, **more: Any) -> Any:
+    def go(self, text, script=None, **more):
         self.drive.script = script or self.drive.script
         self.sessions += 1
         plan = checked(text)
@@ -270,18 +257,18 @@ class Bench:
         return SessionRunner(self.context).run()
 
     @property
-    def records(self) -> list[RunRecord]:
+    def records(self):
         return list(self.store.records(f"s{self.sessions}"))
 
     @property
-    def outcomes(self) -> Counter[str]:
+    def outcomes(self):
         return Counter(
             one.outcome for record in self.records for one in record.verdicts
         )
 
     @property
-    def status(self) -> str:
+    def status(self):
         return self.store.session(f"s{self.sessions}").status
 
-    def told(self, *kinds: str) -> Log:
+    def told(self, *kinds):
         return [row for row in self.log if row[0] in kinds]

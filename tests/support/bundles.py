@@ -8,21 +8,19 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
-from typing import Any
 
 MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
 REGULAR_FILE = 0o100644 << 16
 
 
-def members_in(data: bytes) -> dict[str, bytes]:
+def members_in(data):
     """What a program that unpacks a bundle gets, by name."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {info.filename: archive.read(info) for info in archive.infolist()}
 
 
-def zipped(members: Iterable[tuple[str, bytes]], **attributes: Any) -> bytes:
+def zipped(members, **attributes):
     """Packed as ioplan does, but for these attributes of each `zipfile.ZipInfo`."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -37,20 +35,14 @@ def zipped(members: Iterable[tuple[str, bytes]], **attributes: Any) -> bytes:
     return out.getvalue()
 
 
-def deflated(content: bytes) -> bytes:
+def deflated(content):
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(content) + packer.flush()
 
 
-def forged(
-    bundle: bytes,
-    members: Mapping[str, bytes | None] = {},
-    manifest: Mapping[str, Any] = {},
-    sign: Callable[[bytes], bytes] | None = None,
-    **attributes: Any,
-) -> bytes:
+def forged(bundle, members=(), manifest=(), sign=None, **attributes):
     """A bundle with other members, of which None leaves one out, or another manifest."""
-    contents = members_in(bundle) | members
+    contents = members_in(bundle) | dict(members)
     head = json.loads(contents.pop(MANIFEST) or b"")
     contents.pop(SIGNATURE, None)
     packed = [
@@ -58,7 +50,7 @@ def forged(
     ]
     digests = {n: [sha256(deflated(c)).hexdigest(), len(c)] for n, c in packed}
     text = json.dumps(
-        head | {"members": digests} | manifest, indent=1, ensure_ascii=False
+        head | {"members": digests} | dict(manifest), indent=1, ensure_ascii=False
     )
     signed = [(MANIFEST, text.encode())]
     if sign:

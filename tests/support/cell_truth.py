@@ -1,6 +1,5 @@
 """Rounds of a cell whose truth is known, and how often it is decided wrongly."""
 
-from collections.abc import Callable
 from math import exp, sqrt
 from random import Random
 
@@ -14,10 +13,9 @@ from ioplan.results.measure import Figure, decide
 WITHIN = Within(metric=Metric(name="iops"), percent=3.0)
 ROUNDS, SERIES = 25, 500
 SPREADS = (0.003, 0.01, 0.02, 0.05)
-Judge = Callable[[list[Figure]], float | None]
 
 
-def related(random: Random, spread: float, correlation: float = 0.0) -> list[float]:
+def related(random, spread, correlation=0.0):
     """Rounds around 1, each like the one before it to this extent."""
     noise, found = random.gauss(0, 1), []
     for _ in range(ROUNDS):
@@ -27,25 +25,25 @@ def related(random: Random, spread: float, correlation: float = 0.0) -> list[flo
     return found
 
 
-def spiked(random: Random, spread: float) -> list[float]:
+def spiked(random, spread):
     """A tenth of the rounds is 15 % too slow; the mean is 1."""
     values = related(random, spread)
     return [v * (0.85 if random.random() < 0.1 else 1) / 0.985 for v in values]
 
 
-def falling(random: Random, spread: float, rounds: float) -> list[float]:
+def falling(random, spread, rounds):
     """From 50 % above; what is left of it falls to 1/e in so many rounds."""
     values = related(random, spread)
     return [v * (1 + 0.5 * exp(-n / rounds)) for n, v in enumerate(values)]
 
 
-def stepped(random: Random, spread: float, rounds: int) -> list[float]:
+def stepped(random, spread, rounds):
     """A plateau 15 % above for so many rounds."""
     values = related(random, spread)
     return [v * (1.15 if n < rounds else 1) for n, v in enumerate(values)]
 
 
-SHAPES: dict[str, Callable[[Random, float], list[float]]] = {
+SHAPES = {
     "independent": related,
     "each round 30 % like the last": lambda r, s: related(r, s, 0.3),
     "each round 60 % like the last": lambda r, s: related(r, s, 0.6),
@@ -64,17 +62,17 @@ class Errors(Struct, frozen=True):
     decided_percent: float
     rounds: float
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.wrong_percent:.1f} %, {self.rounds:.1f}"
 
 
-def ours(figures: list[Figure]) -> float | None:
+def ours(figures):
     """The mean, once it is decided."""
     found = decide(WITHIN, figures)
     return found.mean if found.reached else None
 
 
-def naive(figures: list[Figure]) -> float | None:
+def naive(figures):
     """The same by an interval of 95 % at each look, over all rounds from the second."""
     values = [one.value or 0.0 for one in figures]
     if len(values) < 2:
@@ -85,12 +83,7 @@ def naive(figures: list[Figure]) -> float | None:
     return mean if half <= mean * WITHIN.percent / 100 else None
 
 
-def errors(
-    shape: Callable[[Random, float], list[float]],
-    spread: float,
-    judge: Judge = ours,
-    series: int = SERIES,
-) -> Errors:
+def errors(shape, spread, judge=ours, series=SERIES):
     """How a judge does on series drawn anew."""
     random, wrong, decided, rounds = Random(1), 0, 0, 0
     for _ in range(series):
@@ -102,14 +95,14 @@ def errors(
     return Errors(100 * wrong / series, 100 * decided / series, rounds / series)
 
 
-def _ended(figures: list[Figure], judge: Judge) -> tuple[int, float | None]:
+def _ended(figures, judge):
     for number in range(2, ROUNDS + 1):
         if (mean := judge(figures[:number])) is not None:
             return number, mean
     return ROUNDS, None
 
 
-def table() -> str:
+def table():
     """Of all shapes and spreads: decided wrongly, and rounds done in the mean."""
     heads = [f"rounds differ by {100 * spread:g} %" for spread in SPREADS]
     rows = [["a cell's rounds", *heads], ["---"] * (len(heads) + 1)]

@@ -9,7 +9,6 @@ tries: `@pytest.mark.promise("safety.word", …)`.
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -22,7 +21,7 @@ MARKER = re.compile(
 ALWAYS_SKIPS = re.compile(r"pytestmark = .*mark\.skip\b|mark\.skip\(|skipif\(True")
 
 
-def main(root: Path) -> int:
+def main(root):
     """Print a line for each mistake; the exit code is 1 if there are any."""
     chapters = tomllib.loads((root / TABLE).read_text())
     rows = {
@@ -39,7 +38,7 @@ def main(root: Path) -> int:
     return int(bool(mistakes))
 
 
-def wrong_rows(root: Path, rows: dict[str, dict[str, str]]) -> Iterator[str]:
+def wrong_rows(root, rows):
     """Rows whose sentence is not, or no longer, the document's."""
     for id, row in rows.items():
         if set(row) != KEYS or not all(row.values()):
@@ -53,14 +52,12 @@ def wrong_rows(root: Path, rows: dict[str, dict[str, str]]) -> Iterator[str]:
             )
 
 
-def folded(text: str) -> str:
+def folded(text):
     """However its lines are broken."""
     return " ".join(text.split())
 
 
-def wrong_markers(
-    root: Path, rows: dict[str, dict[str, str]], tried: set[str]
-) -> Iterator[str]:
+def wrong_markers(root, rows, tried):
     """Markers of no row, and those of what never runs; `tried` gets all ids."""
     for file in sorted((root / "tests").rglob("test_*.py")):
         text = file.read_text()

@@ -11,7 +11,6 @@ of a face, its package must export. A plug-in comes in by the same doors, a back
 
 import ast
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -68,7 +67,7 @@ DOORS = FACES | {
 BACKENDS = ("fio", "io_uring", "sim", "spdk")
 
 
-def imported_modules(file: Path) -> Iterator[str]:
+def imported_modules(file):
     """The modules of ioplan and its plug-ins from which a file imports."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -77,10 +76,10 @@ def imported_modules(file: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
 
 
-def unexported(file: Path) -> Iterator[str]:
+def unexported(file):
     """What a file uses of faces that they do not export."""
     tree = ast.parse(file.read_text())
-    faces: dict[str, str] = {}
+    faces = {}
     for node in ast.walk(tree):
         for name in node.names if isinstance(node, ast.ImportFrom) else ():
             module = f"{node.module}.{name.name}"
@@ -93,7 +92,7 @@ def unexported(file: Path) -> Iterator[str]:
                 yield f"{face}.{node.attr}"
 
 
-def below_seams() -> dict[str, list[str]]:
+def below_seams():
     """Test files by their path, each with the modules behind a face that it imports."""
     modules = {
         str(file.relative_to(TESTS)): sorted(
@@ -106,7 +105,7 @@ def below_seams() -> dict[str, list[str]]:
     return {file: behind for file, behind in modules.items() if behind}
 
 
-def beside_doors() -> Iterator[str]:
+def beside_doors():
     """What plug-ins import of other modules, one line each."""
     for file in sorted(TESTS.parent.glob("plugins/*/ioplan_*/**/*.py")):
         plugin = file.relative_to(TESTS.parent).parts[1]
@@ -116,7 +115,7 @@ def beside_doors() -> Iterator[str]:
                 yield f"{file.relative_to(TESTS.parent)}: imports {module}, not a door"
 
 
-def main() -> int:
+def main():
     """The exit code: 1 where a file imports behind a face, or need not be listed."""
     below, listed = below_seams(), LIST.read_text().split()
     if sys.argv[1:] == ["--renew"]:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from left_out import WORD
-from parts import ALL, Part
+from parts import ALL
 
 INSTALL = "{:,} left out: `make test-tools` installs what they need"
 SPDK, BY_HAND = "SPDK", "{:,} left out that need SPDK, built by hand"
@@ -18,26 +18,26 @@ NOT_RUN = ". Not run: `make test-long`, `make test-vm`"
 class Closing:
     """Outcomes by test, in the controller of pytest-xdist."""
 
-    def __init__(self, selected: str, part: Part = ALL) -> None:
+    def __init__(self, selected, part=ALL):
         self.not_run = NOT_RUN if selected == SHORT else ""
         if part.of > 1:
             self.not_run += f". Part {part} of the files: the others were not run"
         self.begun_s = time.monotonic()
-        self.outcomes: dict[str, str] = {}
-        self.left_out: Counter[str] = Counter()
+        self.outcomes = {}
+        self.left_out = Counter()
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         if report.failed or report.when == "call" or report.skipped:
             self.outcomes[report.nodeid] = report.outcome
         if report.skipped:
             _, found, reason = str(report.longrepr).partition(WORD)
             self.left_out[BY_HAND if SPDK in reason else INSTALL] += bool(found)
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+    def pytest_collectreport(self, report):
         if report.failed:
             self.outcomes[report.nodeid] = report.outcome
 
-    def sentence(self, code: int, seconds: float) -> str:
+    def sentence(self, code, seconds):
         """The line; `code` is pytest's exit code after failures were run again."""
         found = list(self.outcomes.values())
         failed, passed = found.count("failed"), found.count("passed")
@@ -51,7 +51,7 @@ class Closing:
         total = f"{failed:,} of {passed + failed:,} tests"
         return f"FAILED: {self._what_failed(code)}; {total}, {took}{left}."
 
-    def _what_failed(self, code: int) -> str:
+    def _what_failed(self, code):
         """The names of the first tests that failed; without any, why pytest failed."""
         names = [name for name, one in self.outcomes.items() if one == "failed"]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -62,17 +62,17 @@ class Closing:
         return pytest.ExitCode(code).name.lower().replace("_", " ")
 
     @pytest.hookimpl(trylast=True)
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
+    def pytest_unconfigure(self, config):
         seconds = time.monotonic() - self.begun_s
         print(self.sentence(self.code, seconds), flush=True)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session):
+    def pytest_sessionfinish(self, session):
         yield
         self.code = int(session.exitstatus)
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """With `--again`, as `make test` calls it, and not in the workers."""
     if config.getoption("--again") and not hasattr(config, "workerinput"):
         closing = Closing(config.getoption("-m"), config.getoption("--part"))

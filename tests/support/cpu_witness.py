@@ -10,10 +10,9 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from command import Done, ioplan
@@ -40,10 +39,10 @@ class Clocks:
     """Of this process and its children. One that has ended and was not waited for has
     no clock any more: it has used as much as was seen last, or more."""
 
-    def __init__(self) -> None:
-        self.seen_s: dict[int, float] = {}
+    def __init__(self):
+        self.seen_s = {}
 
-    def read(self) -> tuple[float, float, bool]:
+    def read(self):
         """Own time, the children's so far as is known, and whether one has ended."""
         known_s = ended_s()
         for child in descendants():
@@ -58,7 +57,7 @@ class Clocks:
         return time.process_time(), known_s, has_ended
 
 
-def ended_s() -> float:
+def ended_s():
     """Of all children that were waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -72,7 +71,7 @@ class Witnessed(NamedTuple):
     children_s: float
 
 
-def witnessed(*arguments: str | Path) -> Witnessed:
+def witnessed(*arguments):
     """Call ioplan in a process of its own."""
     own = [sys.executable, __file__, *map(str, arguments)]
     answer = subprocess.run(own, check=True, stdout=subprocess.PIPE).stdout
@@ -81,13 +80,13 @@ def witnessed(*arguments: str | Path) -> Witnessed:
 
 
 @contextmanager
-def watching() -> Iterator[list[Moment]]:
+def watching():
     """At the end, a moment for each sample that was taken meanwhile."""
-    moments: list[Moment] = []
-    rows: list[tuple[float, float, float, float, bool]] = []
+    moments = []
+    rows = []
     read, clocks = sensors.own_times, Clocks()
 
-    def own_times(*of: Any) -> Any:
+    def own_times(*of):
         at_s, (own_s, children_s, _) = time.monotonic(), clocks.read()
         found = read(*of)
         later_s, children_later_s, has_ended = clocks.read()
@@ -104,7 +103,7 @@ def watching() -> Iterator[list[Moment]]:
         moments.append(Moment(at_s, least_s, most_s))
 
 
-def check_cpu(percent: float, covered_s: float, moments: list[Moment]) -> None:
+def check_cpu(percent, covered_s, moments):
     """What was used in that time up to the last moment, but for rounding to ticks."""
     last = moments[-1]
     first = min(moments, key=lambda one: abs(last.at_s - one.at_s - covered_s))

@@ -3,21 +3,14 @@
 Each stream has MiB of its own, so that an I/O's place tells whose it is.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 import pytest
 from msgspec import Struct
 
 from ioplan.backends import bucket_ranges
-from ioplan.results.measure import Histogram
-from ioplan_witness import KINDS, Entries
+from ioplan_witness import KINDS
 
-Times: TypeAlias = "npt.NDArray[np.int64]"
+Times = "npt.NDArray[np.int64]"
 MIB = 1 << 20
 LEAST_IOS = 20
 """Of a thread of the engine."""
@@ -30,21 +23,21 @@ class Part(Struct, frozen=True):
     took_ns: Times
     size: Times
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Part:
+    def where(self, chosen):
         return Part(self.done_ns[chosen], self.took_ns[chosen], self.size[chosen])
 
     @property
-    def started_ns(self) -> Times:
+    def started_ns(self):
         return self.done_ns - self.took_ns
 
-    def longer(self, limit_ns: float) -> int:
+    def longer(self, limit_ns):
         return int((self.took_ns >= limit_ns).sum())
 
-    def shorter(self, limit_ns: float) -> int:
+    def shorter(self, limit_ns):
         return len(self.took_ns) - self.longer(limit_ns)
 
 
-def part_of(entries: Entries) -> Part:
+def part_of(entries):
     """In the order in which they were done."""
     found = entries[np.argsort(entries["done_ns"], kind="stable")]
     took_ns = found["done_ns"] - found["arrived_ns"]
@@ -53,7 +46,7 @@ def part_of(entries: Entries) -> Part:
     )
 
 
-def commits_of(entries: Entries) -> Part:
+def commits_of(entries):
     """One I/O at a time: each flush since the first write after the flush before it."""
     rows, first_ns = [], None
     for one in entries:
@@ -66,7 +59,7 @@ def commits_of(entries: Entries) -> Part:
     return Part(*np.array(rows, np.int64).reshape(-1, 3).T)
 
 
-def histogram_longer(histogram: Histogram, limit_ns: float) -> int:
+def histogram_longer(histogram, limit_ns):
     """Latencies that may be so long."""
     ends_ns = sum(bucket_ranges())[histogram.index]
     return int(histogram.count[ends_ns > limit_ns].sum())
@@ -81,7 +74,7 @@ class Case(Struct, frozen=True):
     blocking: bool = False
 
 
-def plan_of(case: Case, more: str = "") -> str:
+def plan_of(case, more=""):
     streams = "".join(
         f"  {name} = {text}, region {16 * at + 8}MiB..{16 * at + 16}MiB\n"
         for at, (name, text) in enumerate(case.streams.items())
@@ -89,13 +82,13 @@ def plan_of(case: Case, more: str = "") -> str:
     return f'workload load {{\n{streams}}}\ntest "T" {{ run load for 2s{more} }}\n'
 
 
-def short_first(cases: Iterable[str], short: Sequence[str]) -> list[Any]:
+def short_first(cases, short):
     """Each takes seconds; what the others show beyond these is in `make test-long`."""
     long = pytest.mark.long
     return [one if one in short else pytest.param(one, marks=long) for one in cases]
 
 
-def parts_of(case: Case, log: Entries) -> dict[Any, Part]:
+def parts_of(case, log):
     """By stream and direction; only a log flushes.
 
     ioplan reads the device before and after the run, in threads that read it all, or

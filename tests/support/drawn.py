@@ -16,7 +16,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ioplan")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Of the soak."""
     parser.addoption(
         "--seconds", type=float, help="run tests in a drawn order, for so long"
@@ -26,23 +26,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 class Budget:
     """Ends the session when its time is over."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds):
         self.end_s = time.monotonic() + seconds
         self.failed = False
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items):
         random.shuffle(items)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         self.failed |= report.failed
 
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+    def pytest_runtest_logfinish(self, nodeid):
         if time.monotonic() > self.end_s:
             text = f"the time is over, {nodeid} was the last"
             pytest.exit(text, returncode=int(self.failed))
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Only where a time is given."""
     if seconds := config.getoption("--seconds"):
         config.pluginmanager.register(Budget(seconds), "tests-budget")

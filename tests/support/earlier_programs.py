@@ -5,7 +5,6 @@ twice a run, takes longer than most runs of the tests. Those of each kind of use
 what can be seen at all, look at all, as does each process that a test starts.
 """
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +15,7 @@ EARLIER = set(Path("/proc").glob("[0-9]*"))
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     from ioplan.runner.devices import proc
 
     usual = _usual()
@@ -24,14 +23,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @cache
-def _usual() -> Callable[[Path], list[Path]]:
+def _usual():
     """What users have; asked before it is changed."""
     from ioplan.runner.devices import proc
 
     return proc.listed
 
 
-def _later(folder: Path) -> list[Path]:
+def _later(folder):
     found = _usual()(folder)
     if folder != Path("/proc"):
         return found

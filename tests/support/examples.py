@@ -9,7 +9,7 @@ from pathlib import Path
 from paths import ROOT
 
 
-def installed(example: str, factory: object) -> Path:
+def installed(example, factory):
     """A folder with the example's package, as pip installs it."""
     make = factory.mktemp
     folder, copy = make("site"), make("source") / "x"
@@ -22,7 +22,7 @@ def installed(example: str, factory: object) -> Path:
     return Path(folder)
 
 
-def call(site: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+def call(site, *command):
     """Python with the example, and its programs, on its path."""
     path = f"{site}:{os.environ['PATH']}"
     more = {"PYTHONPATH": str(site), "PATH": path, "COLUMNS": "200"}
@@ -33,7 +33,7 @@ def call(site: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def conforms(site: Path, folder: Path, *files: Path) -> None:
+def conforms(site, folder, *files):
     """By the tests that the example itself has."""
     for file in files:
         shutil.copy(file, folder)

@@ -7,8 +7,6 @@ comes to a line of its standard output or gives something to its store: so each 
 the same on any machine, and all its figures are those of an undisturbed session.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -22,13 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from command import ioplan
-from killing import Act, Forked, nothing
+from killing import Forked, nothing
 from msgspec import Struct, field
 from pydantic_core import to_json
 
 from ioplan.backends import TargetRequest
 from ioplan.cli import USAGE, plan_of
-from ioplan.records import RunRecord
 from ioplan.results.report import document
 from ioplan.results.store import Store
 from ioplan.runner import proven
@@ -50,7 +47,7 @@ class Fault(Struct, frozen=True):
     by_hand: str = ""
     """The commands that a person has to call in the end."""
 
-    def happen(self, scene: Any) -> None:
+    def happen(self, scene):
         """Begin what the scene is, strike at its moment, and mend it."""
         self.moment(scene, self.strike)
         if self.then:
@@ -60,10 +57,10 @@ class Fault(Struct, frozen=True):
 # what dies or is cut
 
 
-def sent(number: signal.Signals, times: int = 1) -> Strike:
+def sent(number, times=1):
     """A signal to the process that strikes; each is heard before the next one comes."""
 
-    def strike(scene: Any) -> None:
+    def strike(scene):
         for _ in range(times):
             os.kill(os.getpid(), number)
 
@@ -74,7 +71,7 @@ KILLED = sent(signal.SIGKILL)
 STOPPED, ENDED = sent(signal.SIGINT), sent(signal.SIGTERM)
 
 
-def disk_filled(session: Session) -> None:
+def disk_filled(session):
     """All of the file system that the store lies on."""
     with suppress(OSError), session.ballast.open("wb", buffering=0) as file:
         while True:
@@ -84,13 +81,13 @@ def disk_filled(session: Session) -> None:
 # moments
 
 
-def said(kind: str, times: int = 1, **fields: object) -> Moment:
+def said(kind, times=1, **fields):
     """A session has written the n-th line of that type, with these fields."""
 
-    def moment(session: Session, strike: Strike) -> None:
+    def moment(session, strike):
         wanted = {"type": kind, **fields}
 
-        def listen() -> None:
+        def listen():
             sys.stdout = Listening(sys.stdout, wanted, times, partial(strike, session))
 
         session.call(listen)
@@ -101,10 +98,10 @@ def said(kind: str, times: int = 1, **fields: object) -> Moment:
 class Listening:
     """Standard output, and what happens after a line."""
 
-    def __init__(self, out: Any, wanted: dict[str, Any], times: int, then: Act) -> None:
+    def __init__(self, out, wanted, times, then):
         self.out, self.wanted, self.left, self.then = out, wanted, times, then
 
-    def write(self, text: str) -> None:
+    def write(self, text):
         self.out.write(text)
         self.out.flush()
         if text.startswith("{") and self.wanted.items() <= json.loads(text).items():
@@ -112,17 +109,17 @@ class Listening:
             if not self.left:
                 self.then()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.out, name)
 
 
-def storing(act: str, times: int = 1, after: bool = False) -> Moment:
+def storing(act, times=1, after=False):
     """The store is given something for the n-th time, or has just taken it."""
 
-    def moment(session: Session, strike: Strike) -> None:
+    def moment(session, strike):
         real, number = getattr(Store, act), count(1)
 
-        def disturbed(*given: Any) -> Any:
+        def disturbed(*given):
             is_now = next(number) == times
             if is_now and not after:
                 strike(session)
@@ -136,7 +133,7 @@ def storing(act: str, times: int = 1, after: bool = False) -> Moment:
     return moment
 
 
-def at_once(session: Session, strike: Strike) -> None:
+def at_once(session, strike):
     """Before it has begun with anything."""
     session.call(partial(strike, session))
 
@@ -156,28 +153,28 @@ class Session(Struct):
     """What the next call says once it was killed as nobody could tell who writes."""
 
     @property
-    def ballast(self) -> Path:
+    def ballast(self):
         return self.store.with_name("ballast")
 
     @property
-    def out(self) -> Path:
+    def out(self):
         return self.store.with_suffix(".out")
 
     @property
-    def file(self) -> Path:
+    def file(self):
         """The scratch file, if it has one."""
         return self.store.with_suffix(".scratch")
 
-    def begin(self, arm: Act = nothing) -> Forked:
+    def begin(self, arm=nothing):
         words = ("resume",) if self.id else ("run", self.plan, *self.target)
         more = (*self.given_up, "--store", self.store, "--json")
         self.given_up = ()
         return Forked(self.out, *words, *more, arm=arm)
 
-    def call(self, arm: Act = nothing) -> None:
+    def call(self, arm=nothing):
         self.ended(self.begin(arm).ended())
 
-    def ended(self, code: int | None) -> None:
+    def ended(self, code):
         """One of its processes has."""
         assert code is not None
         text = self.out.read_text()
@@ -188,7 +185,7 @@ class Session(Struct):
             self.given_up = ("--overwrite-data", self.file)
 
     @property
-    def id(self) -> str:
+    def id(self):
         """Of the session; none while it has not begun."""
         if not self.store.exists():
             return ""
@@ -196,26 +193,26 @@ class Session(Struct):
             return store.sessions()[0].id if store.sessions() else ""
 
     @property
-    def records(self) -> list[RunRecord]:
+    def records(self):
         if not self.id:
             return []
         with Store.open(self.store) as store:
             return list(store.records(self.id))
 
     @property
-    def runs(self) -> Counter[tuple[object, ...]]:
+    def runs(self):
         """Those that are finished, each with how often it is there."""
         done = (r for r in self.records if r.status == "ok")
         return Counter(identity(r) for r in done if r.asked.kind != "prepare")
 
-    def until_ended(self) -> None:
+    def until_ended(self):
         """Go on with it, once more where the target's data has to be given up."""
         self.call()
         if self.given_up:
             self.call()
 
 
-def identity(record: RunRecord) -> tuple[object, ...]:
+def identity(record):
     """What a run was, and how it was judged. Figures differ from run to run but on a
     simulated drive, and so do CPUs while several sessions share them."""
     simulated, asked = record.target["kind"] == "simulated", record.asked
@@ -233,7 +230,7 @@ def identity(record: RunRecord) -> tuple[object, ...]:
 # what every survivor must pass
 
 
-def check_struck(session: Session) -> None:
+def check_struck(session):
     """The store opens, what was told is in it, all say the same of the session, and
     a state that it vouches for is there."""
     finished_is_stored(session)
@@ -241,14 +238,14 @@ def check_struck(session: Session) -> None:
     content_is_as_claimed(session)
 
 
-def finished_is_stored(session: Session) -> None:
+def finished_is_stored(session):
     told = [line["record"] for line in session.told if line["type"] == "record"]
     stored = {one.seq: one.model_dump(mode="json") for one in session.records}
     for one in told:
         assert stored[one["seq"]] | {"verdicts": one["verdicts"]} == one
 
 
-def one_status(session: Session) -> None:
+def one_status(session):
     """In lists, on its page, and in what it has said itself."""
     if not session.id:
         return
@@ -263,7 +260,7 @@ def one_status(session: Session) -> None:
     assert said in verdict(session)[1], listed
 
 
-def verdict(session: Session) -> tuple[str, str]:
+def verdict(session):
     """On the session's page, and what became of the expectations: a real target may
     be warned of in one session and not in another."""
     with Store.open(session.store) as store:
@@ -274,7 +271,7 @@ def verdict(session: Session) -> tuple[str, str]:
     )
 
 
-def content_is_as_claimed(session: Session) -> None:
+def content_is_as_claimed(session):
     """Byte by byte, where the precondition was of zeros: a state that runs have left
     is known as well, but without a reason, and may hold anything."""
     if not session.file.exists():
@@ -290,7 +287,7 @@ def content_is_as_claimed(session: Session) -> None:
         assert data.count(0) == len(data), why
 
 
-def check_end(session: Session, quiet: Session) -> None:
+def check_end(session, quiet):
     """It has ended as the undisturbed one: each cell once, with its figures on a
     simulated drive, its verdicts and its exit code."""
     assert session.codes[-1] == quiet.codes[-1], session.out.read_text()[-2000:]

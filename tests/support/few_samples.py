@@ -14,7 +14,7 @@ FEW = {"FEWEST_DRAWS": 50, "HEAD_BYTES": 1 << 20, "TAIL_BYTES": 1 << 20}
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     from markers import is_marked  # as a plug-in of pytest's it is not loaded before
 
     from ioplan.runner.content import scan
@@ -25,7 +25,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @cache
-def _usual() -> dict[str, int]:
+def _usual():
     """What users have; asked before it is changed."""
     from ioplan.runner.content import scan
 

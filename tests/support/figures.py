@@ -1,8 +1,6 @@
 """Events, records and details whose figures and histograms are given."""
 
-from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +16,8 @@ from ioplan.job import (
 from ioplan.language import SteadyRule, parse_metric
 from ioplan.records import (
     BackendFacts,
-    DirectionResult,
     Interval,
-    RunDetail,
     RunRecord,
-    Steady,
 )
 from ioplan.records.record import Asked
 from ioplan.results.measure import (
@@ -32,7 +27,7 @@ from ioplan.results.measure import (
     assess,
     bucket_index,
 )
-from ioplan.workload import Direction, SizeShare, Stream, Workload
+from ioplan.workload import SizeShare, Stream, Workload
 
 SECOND_NS = 10**9
 BLOCK_BYTES = 4096
@@ -40,17 +35,17 @@ HOST = {"name": "host-a", "cores": 64, "kernel": "6.1"}
 SESSION_ID = "20261121-054512-k3f9"
 
 
-def flat(parts: Iterable[Iterable[int]]) -> list[int]:
+def flat(parts):
     return list(chain.from_iterable(parts))
 
 
-def histogram(latencies_ns: Iterable[int]) -> Histogram:
+def histogram(latencies_ns):
     return Histogram.of(
         number for value in latencies_ns for number in (bucket_index(int(value)), 1)
     )
 
 
-def latencies_ns(seed: int, size: int) -> list[int]:
+def latencies_ns(seed, size):
     """Skewed as latencies are: around 90 us, with a tail."""
     drawn = np.random.default_rng(seed).lognormal(11.4, 0.4, size)
     return [int(value) for value in drawn]
@@ -59,7 +54,7 @@ def latencies_ns(seed: int, size: int) -> list[int]:
 # events
 
 
-def counts(latencies_ns: Sequence[int], **more: Any) -> Counts:
+def counts(latencies_ns, **more):
     """What a backend counts of I/Os with these latencies."""
     values = [int(value) for value in latencies_ns]
     fields = {
@@ -74,30 +69,30 @@ def counts(latencies_ns: Sequence[int], **more: Any) -> Counts:
     return Counts(**fields | more)
 
 
-def stream(name: str = "main", **directions: Counts) -> StreamCounts:
-    by: dict[Direction, Counts] = directions
+def stream(name="main", **directions):
+    by = directions
     return StreamCounts(name=name, directions=by)
 
 
-def progress(second: int, *streams: StreamCounts, warmup: bool = False) -> Progress:
+def progress(second, *streams, warmup=False):
     return Progress(
         t_ns=second * SECOND_NS, interval_ns=SECOND_NS, warmup=warmup, streams=streams
     )
 
 
-def result(seconds: float, *streams: StreamCounts) -> Result:
+def result(seconds, *streams):
     cpu = Cpu(user_ns=SECOND_NS // 4, system_ns=SECOND_NS // 4)
     return Result(run_ns=round(seconds * SECOND_NS), streams=streams, cpu=cpu)
 
 
-def measured(*events: object) -> Measurement:
+def measured(*events):
     made = Measurement()
     for event in events:
         made.add(event)
     return made
 
 
-def measurement(seed: int = 1, seconds: int = 3, ios: int = 200) -> Measurement:
+def measurement(seed=1, seconds=3, ios=200):
     """A sound run of reads and writes."""
     reads = [latencies_ns(seed * 1000 + s, ios) for s in range(seconds)]
     writes = [latencies_ns(seed * 1000 + s + 500, ios // 2) for s in range(seconds)]
@@ -113,14 +108,7 @@ def measurement(seed: int = 1, seconds: int = 3, ios: int = 200) -> Measurement:
 # records
 
 
-def interval(
-    t_s: float,
-    ios: int,
-    length_s: float = 1.0,
-    direction: Direction = "write",
-    ns: float | None = None,
-    **more: Any,
-) -> Interval:
+def interval(t_s, ios, length_s=1.0, direction="write", ns=None, **more):
     """I/Os of 4 KiB; `ns` is each of their latencies, which rise from 100 ns to 400 ns
     without it."""
     latencies = dict(
@@ -128,7 +116,7 @@ def interval(
     )
     if ns is not None:
         latencies = dict.fromkeys(latencies, ns) | {"max_ns": int(ns)}
-    fields: dict[str, Any] = {
+    fields = {
         "t_s": t_s,
         "length_s": length_s,
         "ios": {direction: ios},
@@ -139,7 +127,7 @@ def interval(
     return Interval(**fields | more)
 
 
-def workload(**changes: Any) -> tuple[Workload, Job]:
+def workload(**changes):
     """One stream of random reads and writes; `changes` are to what is asked of it."""
     sizes = (SizeShare(size_bytes=BLOCK_BYTES, percent=100),)
     asked = Stream(
@@ -161,7 +149,7 @@ def workload(**changes: Any) -> tuple[Workload, Job]:
     return Workload(streams=(asked.model_copy(update=changes),)), job
 
 
-def record(seq: int, made: Measurement | None = None, **more: Any) -> RunRecord:
+def record(seq, made=None, **more):
     """The record of a measurement; `more` replaces fields of it or of what was asked, and
     `load` those of the stream that was asked for."""
     made = made or measurement(seq)
@@ -199,21 +187,19 @@ def record(seq: int, made: Measurement | None = None, **more: Any) -> RunRecord:
     return RunRecord(**fields | more)
 
 
-def run(
-    seq: int, made: Measurement | None = None, **more: Any
-) -> tuple[RunRecord, RunDetail]:
+def run(seq, made=None, **more):
     """A record and its detail."""
     made = made or measurement(seq)
     return record(seq, made, **more), made.detail
 
 
-def changed(one: RunRecord, **more: Any) -> RunRecord:
+def changed(one, **more):
     """With other fields, of the record or of what was asked."""
     asked = {name: more.pop(name) for name in Asked.model_fields.keys() & more.keys()}
     return one.model_copy(update={"asked": one.asked.model_copy(update=asked), **more})
 
 
-def at_rate(one: RunRecord, iops: float, faster: float = 1.0, **more: Any) -> RunRecord:
+def at_rate(one, iops, faster=1.0, **more):
     """With so many reads of 4 KiB a second, whose latencies are so many times shorter."""
     ios = round(iops * one.run_s)
     figures = {
@@ -227,7 +213,7 @@ def at_rate(one: RunRecord, iops: float, faster: float = 1.0, **more: Any) -> Ru
     return changed(one, total=total, directions={"read": total}, **more)
 
 
-def _shorter(total: DirectionResult, faster: float, ios: int) -> Any:
+def _shorter(total, faster, ios):
     """Its latencies; so many I/Os support as many percentiles as they do."""
     assert total.latency
     percentiles = tuple(
@@ -245,7 +231,7 @@ def _shorter(total: DirectionResult, faster: float, ios: int) -> Any:
     )
 
 
-def without_io(seq: int, **more: Any) -> RunRecord:
+def without_io(seq, **more):
     """A run that failed before its first I/O."""
     nothing = {"ios": 0, "bytes": 0, "iops": 0.0, "latency": None}
     total = measurement(seq).total.model_copy(update=nothing)
@@ -253,7 +239,7 @@ def without_io(seq: int, **more: Any) -> RunRecord:
     return record(seq, **{"total": total, **fields, **more})
 
 
-def assessed(*values: float, metric: str = "iops", **rule: Any) -> Steady:
+def assessed(*values, metric="iops", **rule):
     """What is said of rounds with these values, by the usual rule but for `rule`."""
     asked = SteadyRule(metric=parse_metric(metric), **rule)
     return assess(asked, [Figure(value) for value in values])

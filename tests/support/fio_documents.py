@@ -1,13 +1,11 @@
 """JSON as fio writes it, of jobs of which a test says what it is about."""
 
-from typing import Any
-
 NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}
 PERCENTILES = {"50.000000": 90_112, "99.000000": 120_320, "99.990000": 200_704}
 BINS = {"80384": 400, "90112": 500, "120320": 90, "200704": 10}
 
 
-def direction(ios: int, **latency: Any) -> dict[str, Any]:
+def direction(ios, **latency):
     clat = {"min": 80_000, "max": 201_000, "mean": 90_000.0, "stddev": 10.0, "N": ios}
     return {
         "io_bytes": ios * 4096,
@@ -17,7 +15,7 @@ def direction(ios: int, **latency: Any) -> dict[str, Any]:
     }
 
 
-def job(**changes: Any) -> dict[str, Any]:
+def job(**changes):
     made = {
         "jobname": "a",
         "groupid": 0,
@@ -33,7 +31,7 @@ def job(**changes: Any) -> dict[str, Any]:
     return made | changes
 
 
-def document(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def document(*jobs, **changes):
     made = {
         "fio version": "fio-3.36",
         "timestamp": 1_700_000_000,
@@ -43,7 +41,5 @@ def document(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return made | changes
 
 
-def summary(
-    ios: int = 1000, percentile: dict[str, int] = PERCENTILES
-) -> dict[str, Any]:
+def summary(ios=1000, percentile=PERCENTILES):
     return direction(ios, percentile=percentile)

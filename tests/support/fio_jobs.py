@@ -1,13 +1,11 @@
 """Jobs for the tests of the fio backend, and programs that stand in fio's place."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ioplan.backends import TargetRequest
-from ioplan.job import SECOND_NS, Event, Job
+from ioplan.job import SECOND_NS, Job
 from ioplan.target_entry import LabTarget
 from ioplan_fio import FioBackend
 
@@ -18,15 +16,15 @@ NEEDS_FIO = pytest.mark.skipif(
 )
 
 
-def one_size(size_bytes: int) -> list[dict[str, Any]]:
+def one_size(size_bytes):
     return [{"size_bytes": size_bytes, "percent": 100}]
 
 
-def split(*pairs: tuple[int, float]) -> list[dict[str, Any]]:
+def split(*pairs):
     return [{"size_bytes": size, "percent": percent} for size, percent in pairs]
 
 
-def stream(**fields: Any) -> dict[str, Any]:
+def stream(**fields):
     """A stream of 4 KiB random reads, but for what is given."""
     usual = {
         "pattern": "random",
@@ -39,9 +37,9 @@ def stream(**fields: Any) -> dict[str, Any]:
     return usual | fields
 
 
-def job(*streams: dict[str, Any], **fields: Any) -> Job:
+def job(*streams, **fields):
     """A job of a second, but for what is given."""
-    usual: dict[str, Any] = {
+    usual = {
         "target": "/data/target.bin",
         "capacity_bytes": 64 * MIB,
         "block_bytes": 512,
@@ -54,7 +52,7 @@ def job(*streams: dict[str, Any], **fields: Any) -> Job:
     return Job.model_validate(usual | fields)
 
 
-def stand_in(folder: Path, body: str, version: str = "fio-3.33") -> str:
+def stand_in(folder, body, version="fio-3.33"):
     """A program in fio's place."""
     path = folder / "fio"
     path.write_text(
@@ -64,7 +62,7 @@ def stand_in(folder: Path, body: str, version: str = "fio-3.33") -> str:
     return str(path)
 
 
-def replay(folder: Path, out: str, said: str = "", code: int = 0) -> str:
+def replay(folder, out, said="", code=0):
     """A fio that prints what a real one has printed."""
     (folder / "out").write_text(out)
     (folder / "said").write_text(said)
@@ -72,13 +70,7 @@ def replay(folder: Path, out: str, said: str = "", code: int = 0) -> str:
     return stand_in(folder, body)
 
 
-def events(
-    wanted: Job,
-    program: str | None,
-    target: Path,
-    backing: Path | None = None,
-    **options: Any,
-) -> list[Event]:
+def events(wanted, program, target, backing=None, **options):
     """All events of a job on a file, or on the loop device that one is behind."""
     entry = LabTarget(backing_file=str(backing), writable=True) if backing else None
     named = {} if program is None else {"path": program}

@@ -11,8 +11,6 @@ from pathlib import Path
 from command import ioplan, last_records, plan_file
 from msgspec import Struct
 
-from ioplan.records import RunRecord
-
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
 DRIVES = ("client", "datacentre", "crosspoint")
 FILL = "write sequential 128KiB, qd 32, 1 pass"
@@ -25,11 +23,11 @@ ROUNDS = (
 )
 
 
-def until(metric: str, every: str, most: str, least: str = "") -> str:
+def until(metric, every, most, least=""):
     return f", until steady {metric} every {every}, {least}at most {most}"
 
 
-def test(precondition: str, steps: str) -> str:
+def test(precondition, steps):
     head = f"on unsteady continue\nprecondition p {{ {precondition} }}\n"
     return f'{head}test "T" {{ after p {steps} }}\n'
 
@@ -103,11 +101,11 @@ class Claim(Struct, frozen=True):
     metric: str
 
     @property
-    def is_steady(self) -> bool:
+    def is_steady(self):
         return self.claim == "steady"
 
 
-def drive_file(folder: Path, name: str) -> Path:
+def drive_file(folder, name):
     """A drive of the examples in small, with a cache of 8 % where it has one."""
     text = (EXAMPLES / f"{name}.toml").read_text()
     text = re.sub(r'^capacity = ".*"', 'capacity = "512MB"', text, flags=re.M)
@@ -118,7 +116,7 @@ def drive_file(folder: Path, name: str) -> Path:
     return path
 
 
-def compressing(file: Path) -> Path:
+def compressing(file):
     """A drive that stores what compresses by half in half of its flash, as it does to
     such data: it has that much more spare and cache, and programs half as many pages.
     """
@@ -133,22 +131,20 @@ def compressing(file: Path) -> Path:
     return path
 
 
-def claims(records: list[RunRecord]) -> list[Claim]:
+def claims(records):
     """The last of each test: rounds go on."""
     found = [one.steady for one in records if one.steady and one.asked.kind == "run"]
     return [Claim(one.claim, one.mean, one.metric) for one in found[-1:] if one]
 
 
-def on_drive(folder: Path, drive: Path, text: str, store_path: Path) -> list[RunRecord]:
+def on_drive(folder, drive, text, store_path):
     path = plan_file(folder, text)
     done = ioplan("run", path, "--backend", "sim", "--sim", drive, "--quiet")
     assert done.code in (0, 1), done.err
     return last_records(store_path)
 
 
-def sustained(
-    folder: Path, drive: Path, store_path: Path, text: str, metric: str
-) -> float:
+def sustained(folder, drive, store_path, text, metric):
     """The rate of the same I/O after a fill and three capacities of it, at last."""
     steps = re.search(r"run .*?qd 32", text.partition('test "T"')[2])
     assert steps
@@ -159,7 +155,7 @@ def sustained(
     return total.iops if metric == "iops" else total.bandwidth_bytes_per_s
 
 
-def interrupted(plan: Path, *arguments: str | Path, store: Path) -> None:
+def interrupted(plan, *arguments, store):
     """A session that Ctrl-C ends while its test becomes steady, resumed to its end."""
     program = Path(sys.executable).with_name("ioplan")
     call = [program, "run", plan, *arguments, "--json"]

@@ -3,8 +3,6 @@
 A seccomp filter of four instructions: no root, no tracer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct
@@ -24,7 +22,7 @@ class Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def forbid() -> None:
+def forbid():
     """From here on, and in all that is executed."""
     code = b"".join(
         struct.pack("HBBI", *line)

@@ -1,9 +1,7 @@
 """The part of a document between two comments, which a test generates."""
 
-from pathlib import Path
 
-
-def check_part(document: Path, name: str, wanted: str, renew: bool) -> None:
+def check_part(document, name, wanted, renew):
     """Between `<!-- NAME: begin -->` and `<!-- NAME: end -->` is what is wanted."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     text = document.read_text()

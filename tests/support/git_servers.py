@@ -3,7 +3,6 @@
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -19,13 +18,13 @@ WHO = {
 class Repository:
     """A bare repository that is served, and a work tree that is pushed to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.bare, self.work = folder / "disks.git", folder / "work"
         self._git("init", "-q", "--bare", "-b", "main", self.bare, at=folder)
         self._git("clone", "-q", self.bare, self.work, at=folder)
         self._git("checkout", "-q", "-b", "main")
 
-    def _git(self, *words: str | Path, at: Path | None = None) -> str:
+    def _git(self, *words, at=None):
         own = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         env = own | WHO | {"GIT_CONFIG_GLOBAL": os.devnull}
         command = ["git", *map(str, words)]
@@ -39,7 +38,7 @@ class Repository:
         )
         return done.stdout.strip()
 
-    def commit(self, files: dict[str, str | Path | None], tag: str = "") -> str:
+    def commit(self, files, tag=""):
         """A commit of these texts, a link for a path, and none for None; its id."""
         for name, text in files.items():
             path = self.work / name
@@ -59,12 +58,12 @@ class Repository:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format, *args):
         pass
 
 
 @contextmanager
-def http_server(folder: Path) -> Iterator[str]:
+def http_server(folder):
     """A folder over http; the address of it."""
     handler = partial(_Quiet, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

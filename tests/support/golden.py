@@ -8,7 +8,6 @@ input is edited by itself:
 """
 
 import sys
-from collections.abc import Callable, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ class Case(msgspec.Struct, omit_defaults=True):
     """What the input names, in Latin-1, so that it may be any bytes."""
     expected: Any = None
 
-    def put(self, folder: Path, ending: str = "") -> Path:
+    def put(self, folder, ending=""):
         """The input as a file, beside the files that it names."""
         texts = {name: text.encode("latin-1") for name, text in self.files.items()}
         path = folder / f"{self.case}{ending}"
@@ -44,27 +43,27 @@ WRITER = msgspec.json.Encoder(order="deterministic")
 class Golden(dict[str, Case]):
     """The cases of a file, by their names."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         self.path = paths.GOLDEN / f"{name}.jsonl"
         rows = READER.decode_lines(self.path.read_bytes())
         super().__init__((one.case, one) for one in rows)
 
-    def put(self, case: str, **parts: Any) -> None:
+    def put(self, case, **parts):
         before = self.get(case, Case(case))
         self[case] = msgspec.structs.replace(before, **parts)
 
-    def write(self) -> None:
+    def write(self):
         rows = [self[case] for case in sorted(self)]
         self.path.write_bytes(WRITER.encode_lines(rows))
 
 
-def difference(expected: Any, found: Any) -> str:
+def difference(expected, found):
     """By lines, with their ends."""
     before, after = lines(expected), lines(found)
     return "\n".join(unified_diff(before, after, "expected", "found", lineterm=""))
 
 
-def lines(value: Any) -> list[str]:
+def lines(value):
     if isinstance(value, dict):
         return [f"{key}: {line}" for key, part in value.items() for line in lines(part)]
     if not isinstance(value, str):
@@ -72,20 +71,17 @@ def lines(value: Any) -> list[str]:
     return [repr(line)[1:-1] for line in value.splitlines(keepends=True)]
 
 
-Check = Callable[[Golden, str, Any], None]
-
-
 @pytest.fixture
-def renew(request) -> bool:
+def renew(request):
     """Whether golden cases and documents are written instead of compared."""
     return bool(request.config.getoption("--renew"))
 
 
 @pytest.fixture(name="golden")
-def check(request, renew) -> Check:
+def check(request, renew):
     """Compares what came out with a case, or has it written after all tests."""
 
-    def compare(of: Golden, case: str, found: Any) -> None:
+    def compare(of, case, found):
         if renew:
             of.put(case, expected=found)
             row = (of.path.stem, case, found)
@@ -102,16 +98,16 @@ def check(request, renew) -> Check:
 class Renewal:
     """Writes the cases that passed, in the controller of pytest-xdist."""
 
-    def __init__(self) -> None:
-        self.found: dict[str, dict[str, Any]] = {}
+    def __init__(self):
+        self.found = {}
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report):
         for key, value in report.user_properties if report.when == "call" else ():
             if key == "golden" and report.passed:
                 name, case, found = value
                 self.found.setdefault(name, {})[case] = found
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self):
         for name, cases in self.found.items():
             golden = Golden(name)
             for case, found in cases.items():
@@ -119,7 +115,7 @@ class Renewal:
             golden.write()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--renew",
         action="store_true",
@@ -127,24 +123,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     if config.getoption("--renew") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Renewal(), "tests-golden")
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(config, items):
     """Only what can be renewed is run for that."""
     if config.getoption("--renew"):
-        kept: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        kept = {True: [], False: []}
         for one in items:
             kept["renew" in getattr(one, "fixturenames", ())].append(one)
         config.hook.pytest_deselected(items=kept[False])
         items[:] = kept[True]
 
 
-def main(words: Sequence[str]) -> None:
+def main(words):
     name, case, *file = words
     golden = Golden(name)
     if file:

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 HOUR_AHEAD = """
 #define _GNU_SOURCE
@@ -38,7 +37,7 @@ time_t time(time_t *found) {
 """Preloaded into all programs of a host."""
 
 
-def hour_ahead(folder: Path, flag: Path) -> dict[str, str]:
+def hour_ahead(folder, flag):
     """Of a host's environment: its clock is ahead while the flag, a file, is there."""
     made, source = folder / "ahead.so", folder / "ahead.c"
     source.write_text(HOUR_AHEAD)

@@ -3,31 +3,21 @@
 I/O takes 100 us, until the bandwidth is used up. Nothing about it is ever unsteady.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 from sessions import session
 from virtual import VirtualBackend, VirtualDrive, VirtualExecution
 
-from ioplan import JobStream
 from ioplan.job import (
     SECOND_NS,
     Counts,
-    Event,
-    Job,
     Progress,
     Result,
     Started,
     StreamCounts,
 )
-from ioplan.language import CheckedPlan
 from ioplan.planner import summary_of
-from ioplan.records import Session
 from ioplan.results.measure import bucket_index
 from ioplan.results.store import Store
 from ioplan.runner import SessionContext, SessionRunner
-from ioplan.workload import Direction, SizeShare
 
 LATENCY_S, BYTES_PER_S, CAPACITY_BYTES = 100e-6, 2e9, 256 << 30
 LONGEST_NS = 60 * SECOND_NS
@@ -37,13 +27,13 @@ LONGEST_NS = 60 * SECOND_NS
 class IdealExecution(VirtualExecution):
     """A run, in intervals of a minute at most."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job):
         (self.stream,), self.job = job.streams, job
         oio = self.stream.qd * self.stream.threads
         self.iops = min(oio / LATENCY_S, BYTES_PER_S / _mean(self.stream.write_sizes))
         self.latency_ns = round(oio / self.iops * SECOND_NS)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self):
         yield Started(mode="ideal")
         run_ns, t_ns = self._run_ns(), 0
         while t_ns < run_ns and not self.stopped:
@@ -55,7 +45,7 @@ class IdealExecution(VirtualExecution):
             run_ns=t_ns, stopped=self.stopped, streams=(self._counts(t_ns, t_ns),)
         )
 
-    def _run_ns(self) -> int:
+    def _run_ns(self):
         """The first of the limits."""
         job, size = self.job, _mean(self.stream.write_sizes)
         most = [job.limit_bytes] if job.limit_bytes else []
@@ -64,7 +54,7 @@ class IdealExecution(VirtualExecution):
         limits += [-int(-one / size / self.iops * SECOND_NS // 1) for one in most]
         return min(limits)
 
-    def _counts(self, length_ns: int, until_ns: int = 0) -> StreamCounts:
+    def _counts(self, length_ns, until_ns=0):
         """Whole I/Os; those of a run are the sum of its intervals."""
         whole, rest = divmod(until_ns, LONGEST_NS)
         parts = [LONGEST_NS] * whole + [rest] if until_ns else [length_ns]
@@ -75,14 +65,14 @@ class IdealExecution(VirtualExecution):
                 round(self._ios(part) * self.stream.read_percent / 100)
                 for part in parts
             )
-        by: dict[Direction, int] = {"read": reads, "write": ios - reads}
+        by = {"read": reads, "write": ios - reads}
         made = {name: self._made(count) for name, count in by.items() if count}
         return StreamCounts(name=self.stream.name, directions=made)
 
-    def _ios(self, length_ns: int) -> int:
+    def _ios(self, length_ns):
         return round(self.iops * length_ns / SECOND_NS)
 
-    def _made(self, ios: int) -> Counts:
+    def _made(self, ios):
         at = self.latency_ns
         return Counts(
             ios=ios,
@@ -95,26 +85,20 @@ class IdealExecution(VirtualExecution):
         )
 
 
-def _mean(sizes: tuple[SizeShare, ...]) -> float:
+def _mean(sizes):
     return sum(share.size_bytes * share.percent for share in sizes) / 100
 
 
-def _region_bytes(stream: JobStream) -> int:
+def _region_bytes(stream):
     return stream.region_end_bytes - stream.region_start_bytes
 
 
 class IdealDrive(VirtualDrive):
-    def start(self, job: Job) -> IdealExecution:
+    def start(self, job):
         return IdealExecution(job)
 
 
-def performed(
-    plan: CheckedPlan,
-    folder: Path,
-    id: str = "s1",
-    store: Store | None = None,
-    **host: Any,
-) -> tuple[Store, Session]:
+def performed(plan, folder, id="s1", store=None, **host):
     """A store with a session of all of a plan; `host` are facts of the target."""
     store = store or Store.open(folder / f"{id}.db")
     made = session(id, plan=plan.title, plan_text=plan.text, host={"target": {**host}})

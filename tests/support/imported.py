@@ -4,19 +4,18 @@ from plans import checked
 
 from ioplan.language import Source
 from ioplan.planner import Run, unfold
-from ioplan.workload import Stream
-from ioplan_importer import ImportedPlan, import_plan
+from ioplan_importer import import_plan
 
 
-def imported(text: str, kind: str = "fio", **variables: str) -> ImportedPlan:
+def imported(text, kind="fio", **variables):
     return import_plan(Source(f"t.{kind}", text), kind, variables)
 
 
-def told(made: ImportedPlan) -> list[str]:
+def told(made):
     return [one.message for one in made.found]
 
 
-def streams_of(plan: str) -> tuple[Stream, ...]:
+def streams_of(plan):
     """The streams of the only run of a plan's text."""
     (run,) = (step for step in unfold(checked(plan)) if isinstance(step, Run))
     return run.workload.streams

@@ -6,10 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from ioplan.backends import TargetRequest
 from ioplan.runner import openers
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.guard.known_content import known_content
@@ -29,7 +27,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def killed_session(request: TargetRequest, *, survived: bool = True) -> None:
+def killed_session(request, *, survived=True):
     """`survived`: what watches over the session is not killed along with it."""
     seen = request.model_copy(update={"cannot_see_users": True})  # in a container, too
     words = [sys.executable, "-c", AT_WORK, seen.model_dump_json()]
@@ -38,7 +36,7 @@ def killed_session(request: TargetRequest, *, survived: bool = True) -> None:
     wait_for_survivor(Path(request.path or ""))
 
 
-def wait_for_survivor(path: Path) -> None:
+def wait_for_survivor(path):
     """Until nothing that a killed session left behind has the target open."""
     deadline_s = time.monotonic() + 60
     while openers(path.stat()):
@@ -46,14 +44,14 @@ def wait_for_survivor(path: Path) -> None:
         time.sleep(0.02)
 
 
-def left_unknown(path: Path) -> None:
+def left_unknown(path):
     """As after a session on a scratch file that was killed with all that it started."""
     fd = os.open(path, os.O_RDONLY)
     known_content(file_facts(path, fd)).begin()
     os.close(fd)
 
 
-def kill_at_work(words: Sequence[str | Path], out: Path, steps: int = 1) -> None:
+def kill_at_work(words, out, steps=1):
     """Kill a call of the command line, and all in its group, in its I/O of a step."""
     call = [sys.executable, "-m", "ioplan.cli", *map(str, words)]
     with out.open("wb") as file:
@@ -67,6 +65,6 @@ def kill_at_work(words: Sequence[str | Path], out: Path, steps: int = 1) -> None
     process.wait()
 
 
-def _is_at_work(text: str, steps: int) -> bool:
+def _is_at_work(text, steps):
     kinds = [json.loads(line).get("type") for line in text.splitlines(True)[:-1]]
     return kinds.count("step") >= steps and kinds[-1:] == ["progress"]

@@ -6,8 +6,6 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from pathlib import Path
 
 import ioplan.cli.commands.resume
 import ioplan.cli.commands.run  # noqa: F401  once, and not in each process
@@ -17,20 +15,16 @@ CPUCLOCK_SCHED = 2
 """Of Linux's posix-timers_types.h: with a process's number it names its clock."""
 
 
-Act = Callable[[], object]
-Clock = Callable[[int], float]
-
-
-def nothing() -> None:
+def nothing():
     """What a process does that is not disturbed."""
 
 
-def real_time_s(pid: int) -> float:
+def real_time_s(pid):
     """What passes while a process does real I/O."""
     return time.monotonic()
 
 
-def cpu_time_s(pid: int) -> float:
+def cpu_time_s(pid):
     """What passes while a process computes, however busy the machine is."""
     return time.clock_gettime((~pid << 3) | CPUCLOCK_SCHED)
 
@@ -42,16 +36,16 @@ class Forked:
     What it prints (JSON lines) tells afterwards what it was doing.
     """
 
-    def __init__(self, out: Path, *arguments: str | Path, arm: Act = nothing) -> None:
+    def __init__(self, out, *arguments, arm=nothing):
         """`arm` is called in the process, before the command line is."""
         self.out, self.arm = out, arm
-        self.code: int | None = None
+        self.code = None
         out.write_bytes(b"")  # it may be killed before it opens it
         self.pid = os.fork()
         if not self.pid:
             self._call([str(a) for a in arguments])
 
-    def _call(self, arguments: list[str]) -> None:
+    def _call(self, arguments):
         code = 99
         try:
             os.setsid()
@@ -69,7 +63,7 @@ class Forked:
             sys.stderr.flush()
             os._exit(code)
 
-    def begun(self) -> bool:
+    def begun(self):
         """Wait for its first word; False if it ended without one."""
         while not self.out.stat().st_size:
             if self.code is None:
@@ -79,7 +73,7 @@ class Forked:
             time.sleep(0.001)
         return True
 
-    def kill_after(self, delay_s: float, clock: Clock) -> int | None:
+    def kill_after(self, delay_s, clock):
         """Its exit code if it ended by itself; None once it is killed."""
         if self.code is not None:
             return self.code
@@ -92,7 +86,7 @@ class Forked:
         self.ended(0)
         return None
 
-    def undisturbed(self, clock: Clock) -> tuple[int, float]:
+    def undisturbed(self, clock):
         """Wait for its end; its exit code, and how long it took."""
         began_s = now_s = clock(self.pid)
         while (code := self.ended(os.WNOHANG)) is None:
@@ -100,12 +94,12 @@ class Forked:
             time.sleep(0.001)
         return code, now_s - began_s
 
-    def ended(self, options: int = 0) -> int | None:
+    def ended(self, options=0):
         """Its exit code; None while it goes on."""
         pid, status = os.waitpid(self.pid, options)
         return os.waitstatus_to_exitcode(status) if pid else None
 
-    def doing(self) -> str:
+    def doing(self):
         """What it was at when it was killed."""
         *lines, _torn = self.out.read_text().split("\n")
         events = [json.loads(line) for line in lines if line.startswith("{")]

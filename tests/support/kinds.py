@@ -9,8 +9,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,99 +41,99 @@ class Place(Struct, frozen=True):
     stack: ExitStack
 
     @property
-    def image(self) -> Path:
+    def image(self):
         """What the loop device stands on."""
         return self.folder / "disk.img"
 
-    def disk(self, mib: int = 16) -> Path:
+    def disk(self, mib=16):
         return sparse(self.image, mib * MIB)
 
-    def loop(self, *options: str, mib: int = 16) -> Path:
+    def loop(self, *options, mib=16):
         """A free block device."""
         return self.stack.enter_context(loop_device(self.disk(mib), *options))
 
-    def formatted(self, *command: str, mib: int = 16) -> Path:
+    def formatted(self, *command, mib=16):
         """A loop device on which a program was called."""
         device = self.loop(mib=mib)
         tell(*(command or ("mkfs.ext4", "-q")), device)
         return device
 
-    def partitioned(self, label: str) -> Path:
+    def partitioned(self, label):
         device, table = self.loop(), f"label: {label}\n,4M\n,4M\n"
         command = ["sfdisk", "-q", "--no-reread", device]
         subprocess.run(command, input=table.encode(), check=True, capture_output=True)
         return device
 
-    def part(self, device: Path, number: int = 1) -> Path:
+    def part(self, device, number=1):
         """A partition that the kernel knows."""
         tell("addpart", device, str(number), "2048", "20480")
         self.stack.callback(remove_partition, device, number)
         return Path(f"{device}p{number}")
 
-    def also(self, target: Path, other: AbstractContextManager[object]) -> Path:
+    def also(self, target, other):
         """The target, while something else is done with it."""
         self.stack.enter_context(other)
         return target
 
-    def mounted(self, device: Path) -> Path:
+    def mounted(self, device):
         return self.also(device, mounted(device, self.folder / "mnt"))
 
-    def swapped(self, target: Path) -> Path:
+    def swapped(self, target):
         tell("swapon", target)
         self.stack.callback(tell, "swapoff", target)
         return target
 
-    def scratch(self) -> Path:
+    def scratch(self):
         """A scratch file of ioplan's."""
         path = self.folder / "scratch"
         make_scratch(path, MIB, lambda _: None)
         return path
 
-    def left(self) -> Path:
+    def left(self):
         """A scratch file on which a session was killed."""
         left_unknown(path := self.scratch())
         return path
 
-    def link(self, to: Path) -> Path:
+    def link(self, to):
         (self.folder / "link").symlink_to(to)
         return self.folder / "link"
 
-    def lab(self, **said: object) -> Path:
+    def lab(self, **said):
         return lab_file(self.folder, **said)
 
-    def allowed(self, device: Path) -> TargetRequest:
+    def allowed(self, device):
         """With all that lets the loop device be written."""
         return asked(lab_of_file(self.folder, self.image), device, self.image)
 
-    def part_allowed(self, first: Path) -> TargetRequest:
+    def part_allowed(self, first):
         lab = self.lab(backing_file=str(self.image), partition=1, writable=True)
         return asked(lab, first, f"{self.image}-part1")
 
 
-def file(path: Path) -> TargetRequest:
+def file(path):
     """With the word that lets a file be written."""
     return asked(None, path, path)
 
 
-def held(path: Path, flags: str = "os.O_RDWR") -> AbstractContextManager[None]:
+def held(path, flags="os.O_RDWR"):
     """Another program has it open."""
     return _python(f"import os; os.open({str(path)!r}, {flags})")
 
 
-def mapped(path: Path) -> AbstractContextManager[None]:
+def mapped(path):
     opened = f"os.open({str(path)!r}, os.O_RDWR)"
     return _python(
         f"import mmap, os; kept = mmap.mmap({opened}, 4096); os.closerange(3, 64)"
     )
 
 
-def _python(code: str) -> AbstractContextManager[None]:
+def _python(code):
     ready = f"{code}; print('ready', flush=True); input()"
     return _program(sys.executable, "-c", ready)
 
 
 @contextmanager
-def _program(*command: str) -> Iterator[None]:
+def _program(*command):
     """Another program, which says when it is ready, and ends when it is told."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -148,7 +148,7 @@ def _program(*command: str) -> Iterator[None]:
             process.wait(10)
 
 
-def mounted_elsewhere(at: Place) -> TargetRequest:
+def mounted_elsewhere(at):
     device = at.formatted()
     (at.folder / "mnt").mkdir()
     inside = f"mount {device} {at.folder}/mnt && echo ready && read line"
@@ -156,14 +156,14 @@ def mounted_elsewhere(at: Place) -> TargetRequest:
     return at.allowed(at.also(device, program))
 
 
-def part_mounted(at: Place) -> TargetRequest:
+def part_mounted(at):
     first = at.part(device := at.loop())
     tell("mkfs.ext4", "-q", first)
     at.mounted(first)
     return at.allowed(device)
 
 
-def second_of_btrfs(at: Place) -> TargetRequest:
+def second_of_btrfs(at):
     device = at.loop(mib=128)
     other = sparse(at.folder / "other.img", 128 * MIB)
     first = at.stack.enter_context(loop_device(other))
@@ -174,67 +174,67 @@ def second_of_btrfs(at: Place) -> TargetRequest:
     return at.allowed(device)
 
 
-def root_disk(at: Place) -> TargetRequest:
+def root_disk(at):
     disks = sorted(Host().root_disks, key=lambda one: one.name)
     if not disks:
         pytest.skip("LEFT OUT: / lies on no block device that is seen here")
     return asked(None, disks[0].node)
 
 
-def loop_on_a_device(at: Place) -> TargetRequest:
+def loop_on_a_device(at):
     upper = at.stack.enter_context(loop_device(device := at.loop()))
     return asked(at.lab(backing_file=str(device), writable=True), upper, device)
 
 
-def disk_open(at: Place) -> TargetRequest:
+def disk_open(at):
     first = at.part(device := at.loop())
     at.also(device, held(device))
     return at.part_allowed(first)
 
 
-def broken_gpt(at: Place) -> TargetRequest:
+def broken_gpt(at):
     device = at.partitioned("gpt")
     tell("dd", "if=/dev/zero", f"of={device}", "bs=1M", "count=1", "conv=fsync")
     return at.allowed(device)
 
 
-def parts_without_a_table(at: Place) -> TargetRequest:
+def parts_without_a_table(at):
     at.part(device := at.loop())
     return at.allowed(device)
 
 
-def file_system_on_a_part(at: Place) -> TargetRequest:
+def file_system_on_a_part(at):
     tell("mkfs.ext4", "-q", first := at.part(at.loop()))
     return at.part_allowed(first)
 
 
-def another_device(at: Place) -> TargetRequest:
+def another_device(at):
     device = at.loop()
     request = asked(lab_of_file(at.folder, at.image), "fast", at.image)
     put_over(device, sparse(at.folder / "other.img", 16 * MIB))
     return request
 
 
-def not_looked_at(at: Place) -> TargetRequest:
+def not_looked_at(at):
     patch = at.stack.enter_context(pytest.MonkeyPatch.context())
     wipefs = "ioplan.runner.devices.signatures.WIPEFS"
     patch.setattr(wipefs, "wipefs-that-is-not-installed")
     return at.allowed(at.loop())
 
 
-def under_a_loop(at: Place) -> TargetRequest:
+def under_a_loop(at):
     at.loop()
     return file(at.image)
 
 
-def renamed_under_a_loop(at: Place) -> TargetRequest:
+def renamed_under_a_loop(at):
     at.mounted(at.formatted())
     (at.folder / "other.img").hardlink_to(at.image)
     at.image.unlink()
     return file(at.folder / "other.img")
 
 
-def under_a_loop_of_another_path(at: Place) -> TargetRequest:
+def under_a_loop_of_another_path(at):
     path, seen = at.disk(), at.folder / "mnt"
     seen.mkdir()
     tell("mount", "--bind", at.folder, seen)
@@ -245,7 +245,7 @@ def under_a_loop_of_another_path(at: Place) -> TargetRequest:
     return file(path)
 
 
-def swap_file(at: Place) -> TargetRequest:
+def swap_file(at):
     at.mounted(at.formatted(mib=64))
     swap = at.folder / "mnt/swap"
     swap.write_bytes(bytes(8 * MIB))
@@ -254,40 +254,40 @@ def swap_file(at: Place) -> TargetRequest:
     return file(at.swapped(swap))
 
 
-def two_names(at: Place) -> TargetRequest:
+def two_names(at):
     (at.folder / "second").hardlink_to(at.disk())
     return file(at.image)
 
 
-def copied(source: Path, to: Path) -> TargetRequest:
+def copied(source, to):
     shutil.copyfile(source, to)
     return asked(None, to)
 
 
-def with_a_file_system(at: Place) -> TargetRequest:
+def with_a_file_system(at):
     tell("mkfs.ext4", "-q", path := at.left())
     return asked(None, path)
 
 
-def of_another_session(at: Place) -> TargetRequest:
+def of_another_session(at):
     reader = TargetRequest(path=str(path := at.scratch()))
     at.stack.callback(open_target(reader).close)
     return asked(None, path)
 
 
-def pipe(at: Place) -> TargetRequest:
+def pipe(at):
     os.mkfifo(at.folder / "pipe")
     return file(at.folder / "pipe")
 
 
-def unix_socket(at: Place) -> TargetRequest:
+def unix_socket(at):
     server = at.stack.enter_context(socket.socket(socket.AF_UNIX))
     server.bind(str(at.folder / "s"))
     return file(at.folder / "s")
 
 
 Make = Callable[[Place], TargetRequest]
-DEVICES: dict[str, Make] = {
+DEVICES = {
     "mounted device": lambda at: at.allowed(at.mounted(at.formatted())),
     "mounted in another namespace": mounted_elsewhere,
     "partition of it is mounted": part_mounted,
@@ -327,7 +327,7 @@ DEVICES: dict[str, Make] = {
     "file under a loop device of another path": under_a_loop_of_another_path,
     "swap file": swap_file,
 }  # fmt: skip
-FILES: dict[str, Make] = {
+FILES = {
     "file with two names": two_names,
     "file open for writing elsewhere": lambda at: file(at.also(one := at.disk(), held(one))),
     "file mapped for writing elsewhere": lambda at: file(at.also(one := at.disk(), mapped(one))),

@@ -7,26 +7,25 @@ import sqlite3
 import tarfile
 from pathlib import Path
 
-from kinds import DEVICES, FILES, Make, Place, file
+from kinds import DEVICES, FILES, Make, file
 from msgspec import Struct
 from paths import ROOT
 
-from ioplan.backends import TargetRequest
 from targets import MIB, asked, faulty, lab_of_file, loop_device, tell
 
 
-def put(path: Path, offset: int, data: bytes) -> None:
+def put(path, offset, data):
     with path.open("r+b") as file:
         file.seek(offset)
         file.write(data)
 
 
-def holding(path: Path, data: bytes, offset: int = 0) -> Path:
+def holding(path, data, offset=0):
     put(path, offset, data)
     return path
 
 
-def database(folder: Path) -> bytes:
+def database(folder):
     """Some pages of SQLite."""
     path = folder / "customers.db"
     path.unlink(missing_ok=True)
@@ -37,20 +36,20 @@ def database(folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def archive(at: Place) -> TargetRequest:
+def archive(at):
     with tarfile.open(device := at.loop(), "w") as packed:
         packed.add(ROOT / "docs/language.md", "letters")
     return at.allowed(device)
 
 
-def virtual_disk(at: Place) -> TargetRequest:
+def virtual_disk(at):
     device, image = at.loop(mib=64), at.folder / "vm.img"
     image.write_bytes(database(at.folder) * 10)
     tell("qemu-img", "convert", "-O", "qcow2", image, at.folder / "vm.qcow2")
     return at.allowed(holding(device, (at.folder / "vm.qcow2").read_bytes()))
 
 
-def zapped_gpt(at: Place) -> TargetRequest:
+def zapped_gpt(at):
     path = at.disk(256)
     tell("sgdisk", "--new", "1:1MiB:200MiB", path)
     with loop_device(path, "--offset", str(MIB), "--sizelimit", str(199 * MIB)) as one:
@@ -59,18 +58,18 @@ def zapped_gpt(at: Place) -> TargetRequest:
     return at.allowed(at.stack.enter_context(loop_device(path)))
 
 
-def lvm_without_its_label(at: Place) -> TargetRequest:
+def lvm_without_its_label(at):
     device = at.formatted("pvcreate", "--quiet", "--force")
     return at.allowed(holding(device, bytes(4096)))
 
 
-def inside_an_image(at: Place) -> TargetRequest:
+def inside_an_image(at):
     path = holding(at.disk(64), database(at.folder))
     part = loop_device(path, "--offset", str(32 * MIB))
     return at.allowed(at.stack.enter_context(part))
 
 
-def unreadable_start(at: Place) -> TargetRequest:
+def unreadable_start(at):
     fails, how = at.folder / "fails", ("--filter=error", "error-pread=EIO")
     when = ("error-pread-rate=100%", f"error-file={fails}")
     one = at.stack.enter_context(faulty(at.folder / "faulty", *how, *when))
@@ -80,7 +79,7 @@ def unreadable_start(at: Place) -> TargetRequest:
     return asked(lab_of_file(at.folder, Path(one.backing)), one.path, one.backing)
 
 
-DEVICES_WITH_DATA: dict[str, Make] = {
+DEVICES_WITH_DATA = {
     "device with an archive": archive,
     "device with a database": lambda at: at.allowed(holding(at.loop(), database(at.folder))),
     "device with database pages": lambda at: at.allowed(holding(at.loop(), database(at.folder) * 40, 5000 << 10)),
@@ -91,7 +90,7 @@ DEVICES_WITH_DATA: dict[str, Make] = {
     "loop device inside an image": inside_an_image,
     "device whose start cannot be read": unreadable_start,
 }  # fmt: skip
-FILES_WITH_DATA: dict[str, Make] = {
+FILES_WITH_DATA = {
     "file with a database": lambda at: file(holding(at.disk(), database(at.folder))),
     "scratch file with a database": lambda at: asked(
         None, holding(at.left(), database(at.folder))

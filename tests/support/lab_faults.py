@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import psycopg
 from lab_pages import PageServer
@@ -42,11 +42,11 @@ class Fault(NamedTuple):
 # ---- processes
 
 
-def pids(lab: SmallLab) -> set[int]:
+def pids(lab):
     return {pid for host in lab.hosts.values() for pid in host.drive_job_pids()}
 
 
-def workers_killed(lab: SmallLab) -> None:
+def workers_killed(lab):
     before = pids(lab)
     for host in lab.hosts.values():
         host.kill_worker()
@@ -57,11 +57,11 @@ def workers_killed(lab: SmallLab) -> None:
     assert pids(lab) <= before, "nothing was started twice"
 
 
-def drive_jobs_killed(lab: SmallLab) -> None:
+def drive_jobs_killed(lab):
     assert sum(host.kill_drive_jobs() for host in lab.hosts.values())
 
 
-def engines_killed(lab: SmallLab) -> None:
+def engines_killed(lab):
     for pid in pids(lab):
         for engine in children(pid):
             os.kill(engine, signal.SIGKILL)
@@ -69,11 +69,11 @@ def engines_killed(lab: SmallLab) -> None:
     resumed(lab)
 
 
-def resumed(lab: SmallLab) -> None:
+def resumed(lab):
     lab.ada.ok("resume", lab.last_job, "--detach")
 
 
-def hosts_killed(lab: SmallLab) -> None:
+def hosts_killed(lab):
     for host in lab.hosts.values():
         host.kill_worker()
         host.kill_drive_jobs()
@@ -85,39 +85,39 @@ def hosts_killed(lab: SmallLab) -> None:
 # ---- PostgreSQL
 
 
-def postgres_stopped(lab: SmallLab) -> None:
+def postgres_stopped(lab):
     lab.postgres.stop()
     away(lab)
     lab.postgres.start()
 
 
-def postgres_killed(lab: SmallLab) -> None:
+def postgres_killed(lab):
     lab.postgres.kill()
     away(lab)
     lab.postgres.start()
 
 
-def postgres_away_until_the_end(lab: SmallLab) -> None:
+def postgres_away_until_the_end(lab):
     lab.postgres.stop()
     lab.wait_locally()
     lab.postgres.start()
 
 
-def killed_while_postgres_is_away(lab: SmallLab) -> None:
+def killed_while_postgres_is_away(lab):
     lab.postgres.stop()
     drive_jobs_killed(lab)
     lab.wait_locally()
     lab.postgres.start()
 
 
-def killed_with_worker_while_postgres_is_away(lab: SmallLab) -> None:
+def killed_with_worker_while_postgres_is_away(lab):
     lab.postgres.stop()
     hosts_killed(lab)
     lab.wait_locally()
     lab.postgres.start()
 
 
-def away(lab: SmallLab) -> None:
+def away(lab):
     """`status` says what it knew, and never 0."""
     done = lab.ada.ioplan("lab", "status", lab.last_job)
     assert done.code == 3
@@ -126,7 +126,7 @@ def away(lab: SmallLab) -> None:
     time.sleep(AWAY_S)
 
 
-def postgres_read_only(lab: SmallLab) -> None:
+def postgres_read_only(lab):
     lab.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     lab.execute("SELECT pg_reload_conf()")
     lab.wait_locally()
@@ -137,7 +137,7 @@ def postgres_read_only(lab: SmallLab) -> None:
     lab.postgres.start()
 
 
-def postgres_full(lab: SmallLab) -> None:
+def postgres_full(lab):
     """It may go on to read, or end."""
     fill_up(lab.postgres.folder)
     lab.wait_locally()
@@ -148,7 +148,7 @@ def postgres_full(lab: SmallLab) -> None:
     lab.postgres.start()
 
 
-def password_changed(lab: SmallLab) -> None:
+def password_changed(lab):
     roles = ", ".join(f"host_{name}" for name in lab.hosts)
     file = lab.postgres.data / "pg_hba.conf"
     asked = f"local all {roles} scram-sha-256\nhost all {roles} all scram-sha-256\n"
@@ -165,7 +165,7 @@ def password_changed(lab: SmallLab) -> None:
         pgpass.chmod(0o600)
 
 
-def postgres_restored(lab: SmallLab) -> None:
+def postgres_restored(lab):
     """Hosts look for what it has lost every 5 min; here they believe that it is time."""
     copied(lab)
     older_restored(lab)
@@ -175,7 +175,7 @@ def postgres_restored(lab: SmallLab) -> None:
         os.utime(checked, (0, 0))
 
 
-def copied(lab: SmallLab) -> None:
+def copied(lab):
     lab.postgres.stop()
     older = lab.postgres.folder / "older"
     subprocess.run(["cp", "-a", lab.postgres.data, older], check=True)
@@ -183,7 +183,7 @@ def copied(lab: SmallLab) -> None:
     lab.wait_for_postgres()
 
 
-def older_restored(lab: SmallLab) -> None:
+def older_restored(lab):
     lab.wait(lambda: lab.all_stored(lab.last_job))
     lab.postgres.stop()
     shutil.rmtree(lab.postgres.data)
@@ -196,8 +196,8 @@ def older_restored(lab: SmallLab) -> None:
 # ---- hosts, links, people
 
 
-def link_cut(seconds: float) -> Act:
-    def cut(lab: SmallLab) -> None:
+def link_cut(seconds):
+    def cut(lab):
         assert lab.links
         lab.links.cut("h1")
         try:
@@ -208,7 +208,7 @@ def link_cut(seconds: float) -> Act:
     return cut
 
 
-def host_full(lab: SmallLab) -> None:
+def host_full(lab):
     fill_up(lab.hosts["h2"].folder)
     lab.wait(lambda: "failed" in lab.statuses(lab.last_job))
     (lab.hosts["h2"].folder / "filler").unlink()
@@ -216,14 +216,14 @@ def host_full(lab: SmallLab) -> None:
     resumed(lab)
 
 
-def clock_ahead(lab: SmallLab) -> None:
+def clock_ahead(lab):
     flag = lab.folder / "ahead"
     flag.touch()
     time.sleep(5)
     flag.unlink()
 
 
-def page_killed(lab: SmallLab) -> None:
+def page_killed(lab):
     """Two pages show the same, and one that was killed shows it again."""
     pages = [PageServer(lab), PageServer(lab)]
     try:
@@ -240,7 +240,7 @@ def page_killed(lab: SmallLab) -> None:
             page.end()
 
 
-def upgraded_one_by_one(lab: SmallLab) -> None:
+def upgraded_one_by_one(lab):
     """What the newer ones ask, the older refuses, until it is upgraded, too."""
     first, newer = lab.last_job, [sys.executable, "-c", NEWER]
     upgrade(lab, "h1", newer)
@@ -256,13 +256,13 @@ def upgraded_one_by_one(lab: SmallLab) -> None:
     lab.last_job = first
 
 
-def upgrade(lab: SmallLab, name: str, program: list[str]) -> None:
+def upgrade(lab, name, program):
     lab.hosts[name].stop_worker()
     lab.hosts[name].program = program
     lab.hosts[name].start_worker()
 
 
-FAULTS: dict[str, Fault] = {
+FAULTS = {
     "workers killed": Fault(workers_killed),
     "drive jobs killed": Fault(drive_jobs_killed),
     "engines killed": Fault(engines_killed, by_hand="`resume`"),
@@ -292,21 +292,21 @@ FAULTS: dict[str, Fault] = {
 class Moments(Thread):
     """Calls `status` all the while, and counts before and after it."""
 
-    def __init__(self, lab: SmallLab, job: str) -> None:
+    def __init__(self, lab, job):
         super().__init__(daemon=True)
         self.lab, self.counts, self.job = lab, status_is_count(lab, job), job
         self.agreed, self.away, self.wrong = 0, 0, list[tuple[int, int, int]]()
         self.done = Event()
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.done.set()
         self.join()
 
-    def run(self) -> None:
+    def run(self):
         while not self.done.wait(1):
             try:
                 self.look()
@@ -315,7 +315,7 @@ class Moments(Thread):
                 told = self.lab.ada.ioplan("lab", "status", self.job).out
                 self.away += "unknown; " in told
 
-    def look(self) -> None:
+    def look(self):
         before, shown, after = next(self.counts)
         if before <= shown <= after:
             self.agreed += 1
@@ -332,7 +332,7 @@ class Row(NamedTuple):
     complete_s: float
 
 
-def tried(lab: SmallLab, fault: Fault, most_s: float = STORED_S) -> Row:
+def tried(lab, fault, most_s=STORED_S):
     """Run a job, have the fault happen, and see that all is stored once."""
     if fault.before:
         fault.before(lab)

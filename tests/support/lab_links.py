@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
@@ -18,7 +17,7 @@ PREFIX = "10.78.0"
 NUMBERS = count()
 
 
-def _lacking() -> str:
+def _lacking():
     if os.geteuid():
         return "root"
     if not shutil.which("ip"):
@@ -47,26 +46,26 @@ class Links:
 
     address = f"{PREFIX}.1"
 
-    def __init__(self, spaces: dict[str, str]) -> None:
+    def __init__(self, spaces):
         self.spaces = spaces
 
-    def reach(self, name: str) -> list[str]:
+    def reach(self, name):
         """The words before a program that is to run there."""
         return ["ip", "netns", "exec", self.spaces[name]]
 
-    def address_of(self, host: str) -> str:
+    def address_of(self, host):
         return f"{PREFIX}.{list(self.spaces).index(host) + 10}"
 
-    def cut(self, host: str) -> None:
+    def cut(self, host):
         """Pull the plug: nothing is said to anybody."""
         tell("ip", "-n", self.spaces[DATABASE], "link", "set", f"to-{host}", "down")
 
-    def mend(self, host: str) -> None:
+    def mend(self, host):
         tell("ip", "-n", self.spaces[DATABASE], "link", "set", f"to-{host}", "up")
 
 
 @contextmanager
-def host_links(*hosts: str) -> Iterator[Links]:
+def host_links(*hosts):
     """All is given back, whatever happens."""
     number = next(NUMBERS)
     spaces = {name: f"iol{os.getpid()}-{number}-{name}" for name in (DATABASE, *hosts)}
@@ -79,7 +78,7 @@ def host_links(*hosts: str) -> Iterator[Links]:
         yield Links(spaces)
 
 
-def wire(spaces: dict[str, str], hosts: tuple[str, ...]) -> None:
+def wire(spaces, hosts):
     database = ("ip", "-n", spaces[DATABASE])
     tell(*database, "link", "add", "switch", "type", "bridge")
     tell(*database, "link", "set", "switch", "up")
@@ -125,9 +124,7 @@ GlobalKnownHostsFile /dev/null
 
 
 @contextmanager
-def ssh_served(
-    links: Links, folder: Path, hosts: Mapping[str, Mapping[str, str]]
-) -> Iterator[Path]:
+def ssh_served(links, folder, hosts):
     """A sshd in each host, with its environment; the folder of a ssh that gets in."""
     Path("/run/sshd").mkdir(exist_ok=True)  # where servers part with their rights
     make_key(folder / "key")
@@ -160,5 +157,5 @@ def ssh_served(
         yield ssh.parent
 
 
-def make_key(file: Path) -> None:
+def make_key(file):
     tell("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file)

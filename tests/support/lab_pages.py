@@ -4,11 +4,11 @@ import socket
 import subprocess
 from http.client import HTTPConnection
 
-from small_lab import IOPLAN, SmallLab
+from small_lab import IOPLAN
 
 
 class PageServer:
-    def __init__(self, lab: SmallLab) -> None:
+    def __init__(self, lab):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -18,7 +18,7 @@ class PageServer:
         )
         self.lab = lab
 
-    def get(self, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
+    def get(self, path, **headers):
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -26,12 +26,12 @@ class PageServer:
         connection.close()
         return answer.status, text, dict(answer.getheaders())
 
-    def answers(self) -> bool:
+    def answers(self):
         try:
             return self.get("/hosts")[0] == 200
         except OSError:
             return False
 
-    def end(self) -> None:
+    def end(self):
         self.process.terminate()
         self.process.wait(20)

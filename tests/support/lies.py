@@ -8,12 +8,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 Event = dict[str, Any]
-Lie = Callable[[Event], Any]
 
 MIXED = "random 4KiB 70/30, qd 4 for 500ms"
 READS = "random 4KiB 100/0, qd 4 for 500ms"
@@ -35,7 +33,7 @@ BEFORE = """workload pair {
 """
 
 
-def counts(event: Event, *directions: str) -> Iterator[Event]:
+def counts(event, *directions):
     """The counts of the streams in an interval or a result."""
     for stream in event.get("streams", ()):
         for direction, one in stream["directions"].items():
@@ -43,15 +41,15 @@ def counts(event: Event, *directions: str) -> Iterator[Event]:
                 yield one
 
 
-def is_result(event: Event) -> bool:
+def is_result(event):
     return bool(event["event"] == "result")
 
 
-def is_measured(event: Event) -> bool:
+def is_measured(event):
     return event["event"] == "progress" and not event.get("warmup")
 
 
-def times(event: Event, by: float) -> None:
+def times(event, by):
     for name in ("run_ns", "t_ns", "interval_ns"):
         if name in event:
             event[name] = round(event[name] * by)
@@ -61,34 +59,34 @@ def times(event: Event, by: float) -> None:
                 stream[name] = round(stream[name] * by)
 
 
-def bucket(ns: int) -> int:
+def bucket(ns):
     if ns < 128:
         return ns
     shift = ns.bit_length() - 8
     return ((shift + 1) << 7) + (ns >> shift) - 128
 
 
-def lower(index: int) -> int:
+def lower(index):
     if index < 128:
         return index
     return ((index & 127) + 128) << ((index >> 7) - 1)
 
 
-def rescaled(event: Event, by: float) -> None:
+def rescaled(event, by):
     """All that is told of latencies, as if their unit were another."""
     for one in counts(event):
         for name in ("min_ns", "max_ns", "sum_ns"):
             one[name] = round(one[name] * by)
         one["sum_sq_ns2"] *= by * by
         pairs = zip(one["bins"][::2], one["bins"][1::2], strict=True)
-        found: dict[int, int] = {}
+        found = {}
         for index, count in pairs:
             ns = (lower(index) + lower(index + 1)) // 2
             found[bucket(round(ns * by))] = found.get(bucket(round(ns * by)), 0) + count
         one["bins"] = [number for pair in sorted(found.items()) for number in pair]
 
 
-def multiplied(event: Event, by: int, *names: str) -> None:
+def multiplied(event, by, *names):
     for one in counts(event):
         for name in names:
             if name == "bins":
@@ -100,53 +98,53 @@ def multiplied(event: Event, by: int, *names: str) -> None:
 ALL = ("ios", "bytes", "sum_ns", "sum_sq_ns2", "bins")
 
 
-def more(by: int, *names: str) -> Lie:
+def more(by, *names):
     return lambda event: multiplied(event, by, *(names or ALL))
 
 
-def unit(by: float) -> Lie:
+def unit(by):
     return lambda event: rescaled(event, by)
 
 
-def everywhere(change: Lie) -> Lie:
+def everywhere(change):
     """In each measured interval and in the result."""
     return lambda event: (
         change(event) if is_result(event) or is_measured(event) else None
     )
 
 
-def at_end(change: Lie) -> Lie:
+def at_end(change):
     """In the result alone."""
     return lambda event: change(event) if is_result(event) else None
 
 
-def in_parts(change: Lie) -> Lie:
+def in_parts(change):
     """In the measured intervals alone."""
     return lambda event: change(event) if is_measured(event) else None
 
 
-def setting(**values: Any) -> Lie:
-    def change(event: Event) -> None:
+def setting(**values):
+    def change(event):
         for one in counts(event):
             one.update({n: deepcopy(v) for n, v in values.items()})
 
     return change
 
 
-def of_event(**values: Any) -> Lie:
+def of_event(**values):
     return lambda event: event.update(values)
 
 
-def of_streams(**values: Any) -> Lie:
-    def change(event: Event) -> None:
+def of_streams(**values):
+    def change(event):
         for stream in event["streams"]:
             stream.update(values)
 
     return change
 
 
-def of_one(*direction: str, **by: float) -> Lie:
-    def change(event: Event) -> None:
+def of_one(*direction, **by):
+    def change(event):
         for one in counts(event, *direction):
             for name, factor in by.items():
                 one[name] = round(one[name] * factor)
@@ -154,22 +152,22 @@ def of_one(*direction: str, **by: float) -> Lie:
     return change
 
 
-def scaled(by: float, name: str) -> Lie:
+def scaled(by, name):
     return of_one(**{name: by})
 
 
-def added(name: str, amount: int) -> Lie:
-    def change(event: Event) -> None:
+def added(name, amount):
+    def change(event):
         for one in counts(event):
             one[name] += amount
 
     return change
 
 
-def moved(source: str, *targets: str) -> Lie:
+def moved(source, *targets):
     """What one direction did is told of others."""
 
-    def change(event: Event) -> None:
+    def change(event):
         for stream in event["streams"]:
             if one := stream["directions"].pop(source, None):
                 for target in targets:
@@ -178,7 +176,7 @@ def moved(source: str, *targets: str) -> Lie:
     return change
 
 
-def swapped(event: Event) -> None:
+def swapped(event):
     """Reads and writes change their names."""
     for stream in event["streams"]:
         by = stream["directions"]
@@ -186,36 +184,36 @@ def swapped(event: Event) -> None:
         stream["directions"] = {names.get(d, d): one for d, one in by.items()}
 
 
-def exchanged(event: Event) -> None:
+def exchanged(event):
     """Two streams change their figures."""
     first, second = event["streams"]
     first["name"], second["name"] = second["name"], first["name"]
     event["streams"] = [second, first]
 
 
-def another(event: Event) -> None:
+def another(event):
     event["streams"] = [
         *event["streams"],
         {**deepcopy(event["streams"][0]), "name": "x"},
     ]
 
 
-def emptied(event: Event) -> None:
+def emptied(event):
     for stream in event["streams"]:
         stream["directions"] = {}
 
 
-def in_bucket(place: int) -> Lie:
+def in_bucket(place):
     """All I/Os are in one."""
 
-    def change(event: Event) -> None:
+    def change(event):
         for one in counts(event):
             one["bins"] = [one["bins"][place], one["ios"]]
 
     return change
 
 
-def skipped(event: Event) -> list[Event]:
+def skipped(event):
     """One interval is left out, and the next one is twice as long."""
     if is_measured(event) and event["t_ns"] > 1.5 * event["interval_ns"]:
         first = event["t_ns"] < 2.5 * event["interval_ns"]
@@ -223,39 +221,39 @@ def skipped(event: Event) -> list[Event]:
     return [event]
 
 
-def doubled(event: Event) -> list[Event]:
+def doubled(event):
     return [event, deepcopy(event)] if is_measured(event) else [event]
 
 
-def warm(event: Event) -> None:
+def warm(event):
     event["warmup"] = True
 
 
-def cpu(by: float) -> Lie:
-    def change(event: Event) -> None:
+def cpu(by):
+    def change(event):
         event["cpu"] = {"user_ns": int(by * 1e9), "system_ns": 0}
 
     return change
 
 
-def mean_of_5_ms(event: Event) -> None:
+def mean_of_5_ms(event):
     for one in counts(event):
         one["sum_ns"] = one["ios"] * 5_000_000
         one["max_ns"] = max(one["max_ns"], 5_000_000)
 
 
-def of_kind(direction: str, change: Lie) -> Lie:
+def of_kind(direction, change):
     """A change of one direction alone, as if it were all."""
 
-    def changed(event: Event) -> None:
+    def changed(event):
         for one in counts(event, direction):
             change({"streams": [{"directions": {direction: one}}]})
 
     return changed
 
 
-def without(*directions: str) -> Lie:
-    def change(event: Event) -> None:
+def without(*directions):
+    def change(event):
         for stream in event["streams"]:
             for direction in directions:
                 stream["directions"].pop(direction, None)
@@ -265,8 +263,8 @@ def without(*directions: str) -> Lie:
     return change
 
 
-def flushes(by: int) -> Lie:
-    def change(event: Event) -> None:
+def flushes(by):
+    def change(event):
         of_kind("flush", lambda e: multiplied(e, by, *ALL))(event)
         for stream in event["streams"]:
             stream["sync_ios"] *= by
@@ -274,7 +272,7 @@ def flushes(by: int) -> Lie:
     return change
 
 
-def in_first(event: Event) -> list[Event]:
+def in_first(event):
     """The first interval has what all have together; which is told at the end."""
     if is_measured(event):
         HELD.append(event)
@@ -292,37 +290,37 @@ def in_first(event: Event) -> list[Event]:
     return [*intervals, event]
 
 
-HELD: list[Event] = []
+HELD = []
 
 
-def of_phases(change: Lie) -> Lie:
-    def changed(event: Event) -> None:
+def of_phases(change):
+    def changed(event):
         for streams in event["phases"].values():
             change({"streams": streams})
 
     return changed
 
 
-def threefold(event: Event) -> None:
+def threefold(event):
     multiplied(event, 3, *ALL)
     rescaled(event, 1 / 3)
 
 
-def phases_exchanged(event: Event) -> None:
+def phases_exchanged(event):
     names = event["phases"]
     event["phases"] = dict(zip(names, reversed(names.values()), strict=True))
 
 
-def wear(**values: Any) -> Lie:
+def wear(**values):
     told = {"source": "log", "span_s": 1.0, "host_written_bytes": 10**12}
     return of_event(wear=told | values)
 
 
-def of_facts(targets: Any) -> Lie:
+def of_facts(targets):
     return lambda event: event.update(facts={**event["facts"], "targets": targets})
 
 
-LIES: dict[str, tuple[str, Lie]] = {
+LIES = {
     # flushes and commits
     "no flush": (FLUSHED, everywhere(without("flush", "commit"))),
     "flushes twice": (FLUSHED, everywhere(flushes(2))),
@@ -476,13 +474,13 @@ LIES: dict[str, tuple[str, Lie]] = {
 }  # fmt: skip
 
 
-def told(lie: str, event: Event) -> list[Event]:
+def told(lie, event):
     """The event as the lie has it; it may be left out, or come twice."""
     made = LIES[lie][1](event)
     return made if isinstance(made, list) else [event]
 
 
-def main() -> int:
+def main():
     engine, lie = os.environ["IOPLAN_TRUE_ENGINE"], os.environ["IOPLAN_LIE"]
     command = [engine, *sys.argv[1:]]
     if "run" not in sys.argv[1:2]:

@@ -1,14 +1,12 @@
 """A made-up /proc and /sys: the sensors that this machine may not have."""
 
-from pathlib import Path
-
 CPU = "sys/devices/system/cpu"
 PCI = "sys/devices/pci0000:00/0000:00:03.0"
 DISK = f"{PCI}/nvme/nvme0/nvme0n1"
 RAPL = "sys/class/powercap/intel-rapl:"
 
 
-def put(root: Path, **files: str | int) -> None:
+def put(root, **files):
     """Write files; `/` in a name is written as itself by `**{}`."""
     for name, text in files.items():
         path = root / name
@@ -16,7 +14,7 @@ def put(root: Path, **files: str | int) -> None:
         path.write_text(f"{text}\n")
 
 
-def stat(ticks: int, interrupts: int = 1000, switches: int = 2000) -> str:
+def stat(ticks, interrupts=1000, switches=2000):
     """/proc/stat of two CPUs since boot: 20 ticks for each of `ticks`, 10 of them busy."""
     each = " ".join(str(ticks * n) for n in (4, 1, 2, 6, 3, 1, 2, 1, 1, 0))
     return (
@@ -26,7 +24,7 @@ def stat(ticks: int, interrupts: int = 1000, switches: int = 2000) -> str:
     )
 
 
-def nvme(root: Path, celsius: float = 41.85) -> Path:
+def nvme(root, celsius=41.85):
     """An NVMe drive on a PCIe link, with its sensor; returns its folder."""
     put(
         root,
@@ -53,11 +51,11 @@ def nvme(root: Path, celsius: float = 41.85) -> Path:
     return root / DISK
 
 
-def heat(root: Path, celsius: float) -> None:
+def heat(root, celsius):
     put(root, **{f"{PCI}/nvme/nvme0/hwmon3/temp1_input": round(celsius * 1000)})
 
 
-def rapl(root: Path, **energy_uj: int) -> None:
+def rapl(root, **energy_uj):
     """One package with memory within it, and perhaps the whole platform."""
     places = {"package": "0", "core": "0:0", "dram": "0:2", "psys": "1"}
     names = {"package": "package-0"}

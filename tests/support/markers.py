@@ -5,8 +5,6 @@ cases that is `long_but_first`, `make test` has the first, and `make test-long` 
 """
 
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -19,15 +17,15 @@ QUESTIONS = {"--version", "probe"}
 WAITING = ("/bin/sh", "-c", 'read -r _; exec "$@"', "sh")
 """What waits beside each open target for the end of its session, and does nothing."""
 
-started: list[str] = []
+started = []
 
 
-def _notice(event: str, arguments: tuple[Any, ...]) -> None:
+def _notice(event, arguments):
     if event in STARTS and not _is_question(arguments):
         started.append(f"{event}: {arguments[:2]}")
 
 
-def _is_question(arguments: tuple[Any, ...]) -> bool:
+def _is_question(arguments):
     words = arguments[1] if len(arguments) > 1 else []
     return len(words) > 1 and (words[1] in QUESTIONS or tuple(words[:4]) == WAITING)
 
@@ -35,21 +33,21 @@ def _is_question(arguments: tuple[Any, ...]) -> bool:
 sys.addaudithook(_notice)
 
 
-def is_marked(item: pytest.Item) -> bool:
+def is_marked(item):
     """Whether `make fast` leaves it out."""
     return any(item.get_closest_marker(name) for name in MARKERS)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_collection_modifyitems(items):
     """What takes its time begins first, so that no worker is left with it at the end."""
     _mark_all_but_first(items)  # before `-m` selects
     yield
     items.sort(key=is_marked, reverse=True)
 
 
-def _mark_all_but_first(items: list[pytest.Item]) -> None:
-    seen: set[str] = set()
+def _mark_all_but_first(items):
+    seen = set()
     for item in items:
         if item.get_closest_marker("long_but_first"):
             test = item.nodeid.partition("[")[0]
@@ -58,15 +56,13 @@ def _mark_all_but_first(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_protocol(item):
     started.clear()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Iterator[None]:
+def pytest_runtest_makereport(item):
     report = yield
     if report.when == "call" and started and report.passed and not is_marked(item):
         report.outcome = "failed"

@@ -4,9 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import paths
 
@@ -23,7 +20,7 @@ FLOATING = (
 class Neovim:
     """One session, with the repository's plugin and no other settings."""
 
-    def __init__(self, folder: Path, file: Path, program: str = "nvim") -> None:
+    def __init__(self, folder, file, program="nvim"):
         self.program = program
         self.socket = folder / "nvim.socket"
         command = [sys.executable, "-m", "ioplan.cli", "lsp"]
@@ -43,7 +40,7 @@ class Neovim:
         )
         self.until(self.socket.exists, "a socket")
 
-    def _call(self, *words: str) -> str:
+    def _call(self, *words):
         done = subprocess.run(
             [self.program, "--server", str(self.socket), *words],
             check=False,
@@ -53,16 +50,16 @@ class Neovim:
         )
         return done.stdout + done.stderr
 
-    def keys(self, typed: str) -> None:
+    def keys(self, typed):
         """As a person types them; `<CR>` and others by their names."""
         self._call("--remote-send", typed)
 
-    def ask(self, expression: str) -> Any:
+    def ask(self, expression):
         """What an expression comes to."""
         said = self._call("--remote-expr", f"json_encode({expression})")
         return json.loads(said)
 
-    def until(self, true: Callable[[], Any], what: str) -> Any:
+    def until(self, true, what):
         """Wait for a condition; its value."""
         end = time.monotonic() + LONGEST_S
         while not (found := true()):
@@ -72,27 +69,27 @@ class Neovim:
         return found
 
     @property
-    def rows(self) -> list[str]:
+    def rows(self):
         """The text on the screen."""
         return list(self.ask("nvim_buf_get_lines(0, 0, -1, v:false)"))
 
-    def messages(self) -> list[str]:
+    def messages(self):
         """What is wrong with the text."""
         told = "vim.tbl_map(function(d) return d.message end, vim.diagnostic.get(0))"
         return list(self.ask(f"luaeval('{told}')"))
 
-    def floating(self) -> str:
+    def floating(self):
         """The text of the floating window, if there is one."""
         return "\n".join(self.ask(FLOATING))
 
-    def token_at(self, row: int, text: str) -> list[str]:
+    def token_at(self, row, text):
         """Of what type the server says that a word is."""
         at = f"{row}, {self.rows[row].index(text)}"
         types = "vim.tbl_map(function(t) return t.type end, {})"
         asked = f"vim.lsp.semantic_tokens.get_at_pos(0, {at}) or {{}}"
         return list(self.ask(f"luaeval('{types.format(asked)}')"))
 
-    def choose(self, label: str) -> None:
+    def choose(self, label):
         """Ask for completion, and take the proposal of that label."""
         self.keys("<C-x><C-o>")
         listed = "map(complete_info(['items']).items, 'v:val.abbr')"
@@ -100,7 +97,7 @@ class Neovim:
         assert label in found, found
         self.keys("<C-n>" * (found.index(label) + 1) + "<C-y>")
 
-    def end(self) -> None:
+    def end(self):
         """Leave without saving."""
         self.process.kill()
         self.process.wait()

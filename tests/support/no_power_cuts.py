@@ -11,7 +11,7 @@ SAFE, QUICK = "synchronous = FULL", "synchronous = OFF"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     from ioplan.results.store import sqlite
 
     wanted = (SAFE, QUICK) if not item.get_closest_marker("durable") else (QUICK, SAFE)

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
@@ -35,7 +34,7 @@ class Shown(Struct, frozen=True):
     sections: list[Section]
 
 
-def shown_of(suite: str, store: Path) -> Shown:
+def shown_of(suite, store):
     """Run a suite in its smoke profile; what terminal, page and export say of it."""
     place = ("--store", store)
     run = ("run", suite, "--profile", "smoke", "-q", *place)
@@ -59,12 +58,12 @@ def shown_of(suite: str, store: Path) -> Shown:
     )
 
 
-def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
+def printed_by_test(text, sections):
     """What was printed of each test, which fits a terminal and is plain."""
     assert "\x1b" not in text
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    found: dict[str, list[str]] = {}
+    found = {}
     heads = {f"{one.title} ".ljust(80, "─"): one.id for one in sections}
     heads["Headlines, SIMULATED, PROFILE smoke ".ljust(80, "─")] = HEADLINES
     for line in lines:
@@ -75,9 +74,9 @@ def printed_by_test(text: str, sections: list[Section]) -> dict[str, str]:
     return {id: "\n".join(kept) for id, kept in found.items()}
 
 
-def page_data(page: Path) -> dict[str, dict[str, Any]]:
+def page_data(page):
     """The JSON of each test: its runs, and its charts by their place."""
-    found: dict[str, dict[str, Any]] = {}
+    found = {}
     for id, name, text in DATA.findall(page.read_text()):
         found.setdefault(id, {})[name.removesuffix("-data")] = json.loads(text)
     return found
@@ -86,7 +85,7 @@ def page_data(page: Path) -> dict[str, dict[str, Any]]:
 LETTERS = ascii_uppercase + ascii_lowercase + digits + "-_"
 
 
-def rows_of(frame: dict[str, Any]) -> list[Row]:
+def rows_of(frame):
     """The rows that a page unfolds."""
     keys = [column["key"] for column in frame["columns"]]
     data = [
@@ -96,7 +95,7 @@ def rows_of(frame: dict[str, Any]) -> list[Row]:
     return [dict(zip(keys, values, strict=True)) for values in zip(*data, strict=True)]
 
 
-def _values(column: dict[str, Any]) -> list[Any]:
+def _values(column):
     """Each value once, and its place in every row by one letter or two."""
     each, at = column["texts"], [LETTERS.index(letter) for letter in column["at"]]
     if len(each) > len(LETTERS):
@@ -104,10 +103,10 @@ def _values(column: dict[str, Any]) -> list[Any]:
     return [each[place] for place in at]
 
 
-def columns_of(frame: dict[str, Any]) -> dict[str, Row]:
+def columns_of(frame):
     return {column["key"]: column for column in frame["columns"]}
 
 
-def squeezed(text: str) -> list[str]:
+def squeezed(text):
     """Lines with single blanks."""
     return [" ".join(line.split()) for line in text.splitlines()]

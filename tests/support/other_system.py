@@ -6,8 +6,6 @@ Not simulated: drive letters, text encodings, and other people's packages, which
 wheels for these systems.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import json
@@ -17,9 +15,7 @@ import signal
 import sys
 import tempfile
 import zoneinfo
-from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 
 import numpy
 import pydantic
@@ -55,15 +51,12 @@ SIGNALS = [
 class Hidden(MetaPathFinder):
     """Modules that this system does not have."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: object = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name, path, target=None):
         if name in MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return None
 
 
-def hide() -> None:
+def hide():
     """Take away what Linux has, from here on."""
     for name in MODULES:
         sys.modules.pop(name, None)
@@ -74,7 +67,7 @@ def hide() -> None:
                 delattr(place, name)
     library = ctypes.CDLL
 
-    def no_library(name: str | None, *more: object, **others: object) -> ctypes.CDLL:
+    def no_library(name, *more, **others):
         if name is None:
             raise TypeError("LoadLibrary() argument 1 must be str, not None")
         return library(name, *more, **others)

@@ -27,7 +27,7 @@ HOMES = "PYTEST_HOMES"
 """The controller's home, in which each worker of pytest-xdist has one of its own."""
 
 
-def enter() -> None:
+def enter():
     """Replace this process's environment by that of a fresh account."""
     found = dict(os.environ)
     home = tempfile.mkdtemp(prefix="ioplan-home-", dir=found.get(HOMES))
@@ -45,18 +45,18 @@ def enter() -> None:
     os.environ.update(kept | tools | FIXED | own | xdg)
 
 
-def _is_in_memory(folder: str) -> bool:
+def _is_in_memory(folder):
     """Whether its files are no targets: ioplan measures no memory."""
     words = ["stat", "--file-system", "--format=%T", folder]
     kind = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     return kind.strip() in ("tmpfs", "ramfs")
 
 
-def _is_kept(name: str) -> bool:
+def _is_kept(name):
     return name in KEPT or name.startswith(KEPT_OF)
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure():
     """The homes of the workers lie in the controller's."""
     shutil.rmtree(os.environ["HOME"], ignore_errors=True)
 

@@ -6,7 +6,7 @@ import zlib
 from ioplan.results.measure import IntervalCounts
 
 
-def unpacked_in(name: str, data: bytes) -> list[bytes]:
+def unpacked_in(name, data):
     """What a member has packed in it; none but of what is beside a record."""
     if "/details/" not in name:
         return []

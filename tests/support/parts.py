@@ -5,7 +5,6 @@ What a file's tests share is opened by its first. The last line says what was no
 
 import argparse
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -17,10 +16,10 @@ class Part(NamedTuple):
     number: int
     of: int
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.number}/{self.of}"
 
-    def take(self, items: list[pytest.Item]) -> list[pytest.Item]:
+    def take(self, items):
         """The tests of every so many-th file."""
         files = sorted({item.nodeid.partition("::")[0] for item in items})
         chosen = {*files[self.number - 1 :: self.of]}
@@ -30,7 +29,7 @@ class Part(NamedTuple):
 ALL = Part(1, 1)
 
 
-def part_of(text: str) -> Part:
+def part_of(text):
     """Raises ArgumentTypeError."""
     found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
     if not found or int(found[1]) > int(found[2]):
@@ -38,7 +37,7 @@ def part_of(text: str) -> Part:
     return Part(int(found[1]), int(found[2]))
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Of continuous integration."""
     parser.addoption(
         "--part", type=part_of, default=ALL, help="such a part of the files: 2/4"
@@ -46,8 +45,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_collection_modifyitems(
-    items: list[pytest.Item], config: pytest.Config
-) -> Iterator[None]:
+def pytest_collection_modifyitems(items, config):
     yield
     items[:] = config.getoption("--part").take(items)

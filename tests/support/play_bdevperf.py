@@ -11,8 +11,6 @@ test is asked for, and ends as recorded; `hang` never answers a test, and ignore
 SIGTERM, as a dead NVMe target makes bdevperf do.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -23,7 +21,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 SPEED = float(os.environ.get("PLAY_SPEED", "20"))
 LOOK_S = 0.02
@@ -38,20 +35,20 @@ SAME_EVERYWHERE = {
 
 
 class Play:
-    def __init__(self, recorded: dict[str, Any], manner: str) -> None:
+    def __init__(self, recorded, manner):
         self.recorded, self.manner = recorded, manner
-        self.entries: list[dict[str, Any]] = recorded.get("rpc", [])
-        self.told: dict[str, int] = {}
-        self.stands_on: dict[str, str] = {}
+        self.entries = recorded.get("rpc", [])
+        self.told = {}
+        self.stands_on = {}
         self.is_printed = self.is_over = False
         self.ending = threading.Event()
         self.lock = threading.Lock()
         self.over = threading.Event()
 
-    def note(self, start: str) -> bool:
+    def note(self, start):
         return any(str(e.get("note", "")).startswith(start) for e in self.entries)
 
-    def end(self) -> None:
+    def end(self):
         """Print what is left to print, and end as recorded."""
         self.print()
         with self.lock:
@@ -61,7 +58,7 @@ class Play:
                 os.kill(os.getpid(), -code)
             os._exit(code)
 
-    def print(self) -> None:
+    def print(self):
         """What was printed by then, once for each test."""
         with self.lock:
             if not self.is_printed:
@@ -69,7 +66,7 @@ class Play:
                 sys.stdout.flush()
             self.is_printed = True
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
+    def answer(self, request):
         """The recorded reply; None hangs up."""
         method, params = request["method"], request.get("params")
         if method == "perform_tests" and self.manner == "hang":
@@ -92,14 +89,14 @@ class Play:
             return None
         return {"error": {"code": int(found[1]), "message": found[2]}}
 
-    def stack(self, method: str, params: dict[str, Any]) -> None:
+    def stack(self, method, params):
         """What stands on what: a device goes after those above it."""
         if method.endswith("_create") and "base_bdev_name" in params:
             self.stands_on[params["name"]] = params["base_bdev_name"]
         if method.endswith("_delete"):
             self.stands_on.pop(params["name"], None)
 
-    def wait(self, entry: dict[str, Any], method: str) -> None:
+    def wait(self, entry, method):
         if method == "perform_tests":
             self.is_printed = self.is_over = False
         took = (entry["t_done"] - entry["t"]) / SPEED
@@ -108,7 +105,7 @@ class Play:
         else:
             time.sleep(took)
 
-    def next(self, method: str, params: Any) -> dict[str, Any] | None:
+    def next(self, method, params):
         found = [e for e in self.entries if self.same(e, method, params)]
         found = self.of_now(method, found)
         key = f"{method} {json.dumps(params, sort_keys=True)}"
@@ -117,7 +114,7 @@ class Play:
             self.told[key] = at + 1
         return found[min(at, len(found) - 1)] if found else None
 
-    def of_now(self, method: str, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def of_now(self, method, found):
         """What was recorded before the one test had ended, or after: however seldom or
         late it is asked, no reply comes from the other side of the end."""
         tests = [e for e in self.entries if e.get("method") == "perform_tests"]
@@ -130,7 +127,7 @@ class Play:
         return of_now or found[-1:]
 
     @staticmethod
-    def emptied(entry: dict[str, Any]) -> dict[str, Any]:
+    def emptied(entry):
         """A histogram is gone with its test."""
         if "result" not in entry:
             return entry
@@ -139,7 +136,7 @@ class Play:
         return {**entry, "result": {**entry["result"], "histogram": nothing}}
 
     @staticmethod
-    def same(entry: dict[str, Any], method: str, params: Any) -> bool:
+    def same(entry, method, params):
         """The client that was recorded put two names into a refused request."""
         had = {
             k: v
@@ -148,7 +145,7 @@ class Play:
         }
         return entry.get("method") == method and had == (params or {})
 
-    def unrecorded(self, method: str, params: Any) -> dict[str, Any]:
+    def unrecorded(self, method, params):
         if method in SAME_EVERYWHERE:
             return {"result": SAME_EVERYWHERE[method]}
         if method.endswith("_delete"):
@@ -157,7 +154,7 @@ class Play:
             return {"result": (params or {}).get("name")}
         return {"error": {"code": -32601, "message": "Method not found"}}
 
-    def serve(self, connection: socket.socket) -> None:
+    def serve(self, connection):
         text, decoder = "", json.JSONDecoder()
         while chunk := connection.recv(1 << 16):
             text += chunk.decode()
@@ -169,7 +166,7 @@ class Play:
                 text = text[end:]
                 self.reply(connection, request)
 
-    def reply(self, connection: socket.socket, request: dict[str, Any]) -> None:
+    def reply(self, connection, request):
         reply = self.answer(request)
         if reply is None:
             self.end()
@@ -181,20 +178,20 @@ class Play:
         if request["method"] == "perform_tests" and self.ending.is_set():
             self.over.set()
 
-    def send(self, connection: socket.socket, reply: dict[str, Any]) -> None:
+    def send(self, connection, reply):
         """In two pieces: a reply need not arrive at once."""
         data = json.dumps(reply).encode()
         for piece in (data[: len(data) // 2], data[len(data) // 2 :]):
             connection.sendall(piece)
 
-    def told_to_end(self) -> None:
+    def told_to_end(self):
         self.ending.set()
         if self.note("signal SIGTERM"):
             self.over.wait(2)
         self.end()
 
 
-def main() -> None:
+def main():
     file, manner, *arguments = sys.argv[1:]
     if arguments == ["--version"]:
         print("SPDK v24.09.1-pre")
@@ -212,13 +209,13 @@ def main() -> None:
     listen(play, arguments[arguments.index("-r") + 1])
 
 
-def start_once(thread: threading.Thread) -> None:
+def start_once(thread):
     """A second signal changes nothing."""
     if thread.ident is None:
         thread.start()
 
 
-def listen(play: Play, path: str) -> None:
+def listen(play, path):
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen()

@@ -6,10 +6,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +23,7 @@ AS_NOBODY = (
 """PostgreSQL refuses to run as root."""
 
 
-def _is_missing() -> bool:
+def _is_missing():
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -41,7 +39,7 @@ NEEDS_POSTGRES = [
 ]
 
 
-def needs_postgres(test: Any) -> Any:
+def needs_postgres(test):
     """Marks a test that has a database server of its own."""
     return marked(test, NEEDS_POSTGRES)
 
@@ -53,41 +51,39 @@ class Server:
     of that: without one it is on a unix socket only.
     """
 
-    def __init__(
-        self, folder: Path, reach: Sequence[str] = (), listen: str = ""
-    ) -> None:
+    def __init__(self, folder, reach=(), listen=""):
         self.folder, self.data = folder, folder / "data"
         self.reach, self.listen = reach, listen
         self.local = f"postgresql://ioplan@/postgres?host={folder}"
 
     @property
-    def address(self) -> str:
+    def address(self):
         """Where others find it."""
         return (
             f"postgresql://ioplan@{self.listen}/postgres" if self.listen else self.local
         )
 
-    def make(self) -> None:
+    def make(self):
         small = ("--no-sync", "--wal-segsize=1")
         self._call("initdb", "-D", self.data, "-U", "ioplan", "-A", "trust", *small)
         if self.listen:
             with (self.data / "pg_hba.conf").open("a") as file:
                 file.write(f"host all all {self.listen}/24 trust\n")
 
-    def start(self) -> None:
+    def start(self):
         words = f"-k {self.folder} -c listen_addresses={self.listen} -c fsync=off"
         words += " -c max_wal_size=16MB -c min_wal_size=4MB"
         log = self.folder / "log"
         self._call("pg_ctl", "-D", self.data, "-w", "-l", log, "-o", words, "start")
 
-    def stop(self) -> None:
+    def stop(self):
         self._call("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
 
     @property
-    def is_up(self) -> bool:
+    def is_up(self):
         return (self.data / "postmaster.pid").exists()
 
-    def kill(self) -> None:
+    def kill(self):
         """As a host that loses its power, and comes back: nothing is said to anybody."""
         first = int((self.data / "postmaster.pid").read_text().split()[0])
         os.kill(first, signal.SIGSTOP)  # so that it starts no other one meanwhile
@@ -99,7 +95,7 @@ class Server:
         for left in (self.data / "postmaster.pid", self.folder / ".s.PGSQL.5432.lock"):
             left.unlink()  # a zombie that nobody waits for looks alive to it
 
-    def _call(self, program: str, *words: str | Path) -> None:
+    def _call(self, program, *words):
         found = shutil.which(program, path=PATH)
         assert found, program
         done = subprocess.run(
@@ -115,7 +111,7 @@ class Server:
         assert done.returncode == 0, done.stderr + more
 
 
-def runs(pid: int) -> bool:
+def runs(pid):
     """Whether it is there, and not only waited for by its parent."""
     try:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
@@ -123,7 +119,7 @@ def runs(pid: int) -> bool:
         return False
 
 
-def children(pid: int) -> list[int]:
+def children(pid):
     """The processes that a process has started."""
     try:
         listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
@@ -133,16 +129,14 @@ def children(pid: int) -> list[int]:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
+def postgres():
     """The address of an empty database."""
     with server() as made:
         yield made.address
 
 
 @contextmanager
-def server(
-    reach: Sequence[str] = (), listen: str = "", disk: str = ""
-) -> Iterator[Server]:
+def server(reach=(), listen="", disk=""):
     """A server that runs, with an empty database; `disk` is the size of its disk."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-pg-", dir="/tmp"))
     try:
@@ -161,7 +155,7 @@ def server(
         shutil.rmtree(folder)
 
 
-def psql(address: str, script: Path | str, *words: str) -> None:
+def psql(address, script, *words):
     """Run a script, or what the words say, and stop at the first error."""
     more = ["-f", str(script)] if script else []
     command = ["psql", "-q", "-v", "ON_ERROR_STOP=1", *words, *more, address]

@@ -1,24 +1,15 @@
 """A trace of drawn I/Os, replayed at a test device."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-from command import Done, ioplan, plan_file
+from command import ioplan, plan_file
 
-from ioplan.trace import DTYPE, FLUSH, WRITE, Ios, write
-from ioplan_witness import Device
+from ioplan.trace import DTYPE, FLUSH, WRITE, write
 
 MS_NS = 1_000_000
 FIELDS = ("kind", "offset", "size")
 
 
-def recorded(
-    folder: Path,
-    ios: int = 500,
-    mean_gap_ns: float = 2 * MS_NS,
-    kinds: tuple[float, ...] = (0.55, 0.35, 0.05, 0.05),
-) -> Ios:
+def recorded(folder, ios=500, mean_gap_ns=2 * MS_NS, kinds=(0.55, 0.35, 0.05, 0.05)):
     """Poisson arrivals; a tenth of the writes has FUA. `kinds` are their shares."""
     random = np.random.default_rng(ios)
     made = np.zeros(ios, DTYPE)
@@ -34,14 +25,7 @@ def recorded(
     return made
 
 
-def run(
-    device: Device,
-    folder: Path,
-    step: str,
-    backend: str = "io_uring",
-    *more: str,
-    **traces: str,
-) -> Done:
+def run(device, folder, step, backend="io_uring", *more, **traces):
     """A run of one step, with the trace `web` and perhaps others."""
     names = {"web": "web.iotrace", **traces}
     head = "".join(f'trace {name} = "{file}"\n' for name, file in names.items())
@@ -51,13 +35,13 @@ def run(
     return ioplan("run", plan_file(folder, plan), *words)
 
 
-def record_of(done: Done) -> dict[str, Any]:
+def record_of(done):
     """The record of a run that went well."""
     assert done.record["status"] == "ok", done.record["message"]
     return done.record
 
 
-def keys(ios: Any, *kinds: int) -> list[tuple[int, ...]]:
+def keys(ios, *kinds):
     """Those of these kinds, each by what and where it is."""
     some = ios[np.isin(ios["kind"], kinds)]
     return list(zip(*(some[field].tolist() for field in FIELDS), strict=True))

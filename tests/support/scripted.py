@@ -2,18 +2,11 @@
 is known. `--option target=NAME` is one of `seek_targets`, `--option seed=N` its chance.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 from seek_targets import CREDITS, TARGETS
 from virtual import VirtualBackend, VirtualDrive, VirtualExecution
 
-from ioplan.backends import TargetRequest
-from ioplan.job import SECOND_NS, Event, Job, JobStream, Progress, Result, Started
+from ioplan.job import SECOND_NS, Progress, Result, Started
 from ioplan.results.measure import bucket_index
 from ioplan.results.measure.tally import StreamCountsBuilder
 
@@ -28,20 +21,20 @@ class ScriptedBackend(VirtualBackend):
     name = "scripted"
     speaks = frozenset(("random", "size", "mix", "qd", "rate", "for", "warmup"))
 
-    def open(self, request: TargetRequest) -> ScriptedDrive:
+    def open(self, request):
         return ScriptedDrive(request.path or "scripted", request.options)
 
 
 class ScriptedDrive(VirtualDrive):
     """Of a target whose truth is known."""
 
-    def __init__(self, path: str, options: dict[str, Any]) -> None:
+    def __init__(self, path, options):
         super().__init__(path, CAPACITY_BYTES, serial="SCRIPTED")
         name = options["target"]
         self.target = CREDITS[name] if name in CREDITS else TARGETS[name][0]
         self.seed, self.runs = int(options["seed"]), 0
 
-    def start(self, job: Job) -> ScriptedExecution:
+    def start(self, job):
         self.runs += 1
         rng = np.random.default_rng((self.seed, self.runs))
         rate = job.streams[0].rate
@@ -53,10 +46,10 @@ class ScriptedDrive(VirtualDrive):
 class ScriptedExecution(VirtualExecution):
     """A run: interval after interval, until its time is over or it is stopped."""
 
-    def __init__(self, job: Job, intervals: Iterator[tuple[int, int]]) -> None:
+    def __init__(self, job, intervals):
         self.job, self.intervals = job, intervals
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self):
         job, t_ns = self.job, 0
         assert job.run_ns
         yield Started(mode="scripted")
@@ -71,7 +64,7 @@ class ScriptedExecution(VirtualExecution):
         yield Result(run_ns=t_ns, stopped=self.stopped, streams=(whole.counts(),))
 
 
-def counted(stream: JobStream, above: int, total: int) -> StreamCountsBuilder:
+def counted(stream, above, total):
     """So many I/Os, some of them slow."""
     made = StreamCountsBuilder(stream.name)
     found = made.direction("read")
@@ -86,7 +79,7 @@ def counted(stream: JobStream, above: int, total: int) -> StreamCountsBuilder:
     return made
 
 
-def install(folder: Path) -> Path:
+def install(folder):
     """What a path for modules needs to have it as a backend, as an installed package."""
     info = folder / "scripted-1.dist-info"
     info.mkdir(parents=True)

@@ -2,12 +2,11 @@
 
 import sys
 from importlib import import_module
-from types import ModuleType
 
 from paths import ROOT
 
 
-def packaging_script(name: str) -> ModuleType:
+def packaging_script(name):
     """One of the folder `packaging`; it finds its neighbours as when it is called."""
     folder = str(ROOT / "packaging")
     if folder not in sys.path:

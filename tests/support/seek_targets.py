@@ -4,7 +4,6 @@ Each says of a run at some rate, interval by interval, how many I/Os took longer
 the limit, of how many. `p99 <= limit` holds up to `truth`.
 """
 
-from collections.abc import Iterator
 from math import exp, inf, log, log10, sqrt
 from typing import Any
 
@@ -15,7 +14,6 @@ from ioplan.planner import Bounds, Claim, Decider, Point, Search, grid, most_pro
 
 SHARE = 0.01
 CLAIM = Claim("p99 <= limit", "share", SHARE)
-Counted = tuple[int, int]
 
 
 class Target:
@@ -24,17 +22,15 @@ class Target:
     changes: tuple[float, ...] = (20_000.0,)
     """Where yes turns to no, and back, and so on."""
 
-    def share(self, rate: float) -> float:
+    def share(self, rate):
         """What is above the limit, in the long run."""
         return 0.002 if self.holds(rate) else 0.1
 
-    def holds(self, rate: float) -> bool:
+    def holds(self, rate):
         """The truth."""
         return sum(rate > one for one in self.changes) % 2 == 0
 
-    def run(
-        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
-    ) -> Iterator[Counted]:
+    def run(self, rate, rng, length_s=1.0):
         """Intervals of that length."""
         while True:
             total = int(rng.poisson(rate * length_s))
@@ -58,14 +54,12 @@ class NoisyCliff(Target):
 
     DEVIATION, CORRELATION = 0.5, 0.5
 
-    def share(self, rate: float) -> float:
+    def share(self, rate):
         slope = 1 / log10(1.25)
         low = SHARE * 10 ** (slope * log10(rate / self.changes[0]))
         return min(0.5, max(0.0005, low))
 
-    def run(
-        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
-    ) -> Iterator[Counted]:
+    def run(self, rate, rng, length_s=1.0):
         state, kept = rng.normal(), self.CORRELATION**length_s
         while True:
             state = kept * state + sqrt(1 - kept**2) * rng.normal()
@@ -84,12 +78,10 @@ class MM1(Target):
     SERVICE, LIMIT_S = 2_000.0, 0.01
     changes = (SERVICE - log(1 / SHARE) / LIMIT_S,)
 
-    def share(self, rate: float) -> float:
+    def share(self, rate):
         return exp(-max(0.0, self.SERVICE - rate) * self.LIMIT_S)
 
-    def run(
-        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
-    ) -> Iterator[Counted]:
+    def run(self, rate, rng, length_s=1.0):
         waiting_s = 0.0
         while True:
             total = max(1, int(rng.poisson(rate * length_s)))
@@ -108,9 +100,7 @@ class Credit(Target):
 
     CREDIT_S = 45.0
 
-    def run(
-        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
-    ) -> Iterator[Counted]:
+    def run(self, rate, rng, length_s=1.0):
         time_s = 0.0
         while True:
             share = 0.002 if time_s < self.CREDIT_S else self.share(rate)
@@ -122,9 +112,7 @@ class Credit(Target):
 class StallingCredit(Credit):
     """A stall of a fifth of a second, besides, in each minute of a run."""
 
-    def run(
-        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
-    ) -> Iterator[Counted]:
+    def run(self, rate, rng, length_s=1.0):
         time_s = 0.0
         for above, total in super().run(rate, rng, length_s):
             time_s += length_s
@@ -141,9 +129,7 @@ class Sought(Struct, frozen=True):
     sweep_s: float
 
 
-def seek(
-    target: Target, bounds: Bounds, seed: int, run_s: float = 30, confirm_s: float = 120
-) -> Sought:
+def seek(target, bounds, seed, run_s=30, confirm_s=120):
     """One seek on a target, with runs of that length."""
     rng = np.random.default_rng(seed)
     search, cost_s = Search(bounds), 0.0
@@ -160,19 +146,19 @@ def seek(
     return Sought(search.finding(), cost_s, most_probes(bounds), sweep_s)
 
 
-def contains(target: Target, lower: float | None, upper: float | None) -> bool:
+def contains(target, lower, upper):
     """Whether the stated interval holds a place where yes turns to no."""
     return any((lower or 0) <= one < (upper or inf) for one in target.changes[::2])
 
 
-TARGETS: dict[str, tuple[Target, Bounds]] = {
+TARGETS = {
     "cliff": (Cliff(), Bounds(1_000.0, 100_000.0)),
     "noisy cliff": (NoisyCliff(), Bounds(1_000.0, 100_000.0)),
     "not monotone": (NotMonotone(), Bounds(1_000.0, 100_000.0)),
     "M/M/1": (MM1(), Bounds(100.0, 4_000.0)),
 }
 """What is sought where, each to 5 %."""
-CREDITS: dict[str, Target] = {
+CREDITS = {
     "credit": Credit(),
     "stalling credit": StallingCredit(),
 }

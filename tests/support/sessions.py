@@ -1,11 +1,9 @@
 """Sessions in a store, whose runs have given figures."""
 
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import exp
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from figures import (
@@ -39,7 +37,7 @@ ENDED = "2026-11-21T05:46:12Z"
 Made = RunRecord | tuple[RunRecord, RunDetail]
 
 
-def session(id: str = SESSION_ID, **more: Any) -> Session:
+def session(id=SESSION_ID, **more):
     fields = {
         "plan": "demo",
         "plan_file": "demo.ioplan",
@@ -53,17 +51,15 @@ def session(id: str = SESSION_ID, **more: Any) -> Session:
     return Session(id=id, **fields | more)
 
 
-def overview(**more: Any) -> SessionOverview:
+def overview(**more):
     """A session as lists have it; `more` replaces fields."""
-    fields: dict[str, Any] = {name: "" for name in SessionOverview.__struct_fields__}
+    fields = {name: "" for name in SessionOverview.__struct_fields__}
     fields |= {"id": SESSION_ID, "status": "ok", "verdict": "none"}
     fields |= {"ended_at": None, "runs": 1, "job": None, "drive": None, "tags": ()}
     return SessionOverview(**fields | more)
 
 
-def put(
-    store: Store | Path, *runs: Made, id: str = SESSION_ID, ended: str = "", **more: Any
-) -> str:
+def put(store, *runs, id=SESSION_ID, ended="", **more):
     """Begin a session, add its runs, and end it where its status then is given; its id.
 
     Runs are of this session, whatever they say; a record alone has no detail.
@@ -87,9 +83,9 @@ STOPPED, GONE = "2", "8"
 """The queue depths that failed: after half of the I/O, and without any."""
 
 
-def failed_sweep() -> list[Made]:
+def failed_sweep():
     """One cell failed before any I/O, another in the middle."""
-    made: list[Made] = []
+    made = []
     for seq, qd in enumerate(SWEPT, start=1):
         cell = {"qd": qd}
         if qd == GONE:
@@ -108,12 +104,12 @@ SLOW = 7
 LEAST_IOPS = 90_000
 
 
-def drive_iops(number: int, qd: str) -> float:
+def drive_iops(number, qd):
     """Close to 100k for each outstanding I/O, but for the slow drive."""
     return int(qd) * (100_000 + 100 * (number % 9)) / (5 if number == SLOW else 1)
 
 
-def put_drives(store: Store, count: int) -> list[str]:
+def put_drives(store, count):
     """The same sweep on so many drives; their sessions' ids, in the order of the drives."""
     ids = [f"20261121-0545{n // 60:02}-k{n:03}" for n in range(count)]
     for number, id in enumerate(ids):
@@ -122,7 +118,7 @@ def put_drives(store: Store, count: int) -> list[str]:
     return ids
 
 
-def _of_drive(number: int, seq: int, qd: str) -> RunRecord:
+def _of_drive(number, seq, qd):
     base, iops = _base(seq, qd), drive_iops(number, qd)
     verdict = Verdict(
         expectation=f"expect iops > {LEAST_IOPS:_}",
@@ -137,7 +133,7 @@ def _of_drive(number: int, seq: int, qd: str) -> RunRecord:
 
 
 @cache
-def _base(seq: int, qd: str) -> RunRecord:
+def _base(seq, qd):
     """Three seconds of nothing but reads."""
     reads = stream(read=counts(latencies_ns(1, 400)))
     return record(seq, measured(progress(1, reads), result(3, reads)), cell={"qd": qd})
@@ -146,15 +142,13 @@ def _base(seq: int, qd: str) -> RunRecord:
 # sessions of the same runs, for what compares them
 
 
-def put_alike(
-    store: Store, number: int, change: Mapping[str, float] | None = None, **more: Any
-) -> str:
+def put_alike(store, number, change=None, **more):
     """A session, the `number`th of its day, of three runs at each queue depth.
 
     Sessions differ by 0.5 % and runs by 0.1 %, beside `change`, by depth. Returns its id.
     """
     rng = np.random.default_rng(number)
-    runs: list[Made] = []
+    runs = []
     for qd in SWEPT:
         level = (1 + (change or {}).get(qd, 0.0)) * exp(0.005 * rng.normal())
         for turn in range(1, 4):
@@ -170,23 +164,15 @@ def put_alike(
 
 
 BEGAN = datetime(2026, 1, 1, 6, tzinfo=UTC)
-Factor = Callable[[int, int], float]
 """Of a session and a cell: how its IOPS relate to the usual 100,000."""
-Facts = Callable[[int], dict[str, Any]]
 """Of a session: its `host`, `identity`, `version` of the backend and `ioplan`."""
 
 
-def nightly_id(number: int) -> str:
+def nightly_id(number):
     return f"{BEGAN + timedelta(days=number):%Y%m%d-%H%M%S}-aaaa"
 
 
-def put_nights(
-    store: Store,
-    sessions: int,
-    cells: int,
-    factor: Factor,
-    facts: Facts = lambda _: {},
-) -> None:
+def put_nights(store, sessions, cells, factor, facts=lambda _: {}):
     """A session each night, in one transaction: what is looked at is how they are read."""
     with store.writing() as connection:
         for number in range(sessions):
@@ -205,9 +191,7 @@ def put_nights(
             )
 
 
-def _of_night(
-    number: int, cell: int, factor: float, facts: Mapping[str, Any]
-) -> RunRecord:
+def _of_night(number, cell, factor, facts):
     base = _of_cell(cell)
     identity = {"model": "M", "serial": "S1"} | facts.get("identity", {})
     version = {"version": facts.get("version", "1")}
@@ -225,5 +209,5 @@ def _of_night(
 
 
 @cache
-def _of_cell(cell: int) -> RunRecord:
+def _of_cell(cell):
     return record(cell + 1, cell={"qd": str(2**cell)})

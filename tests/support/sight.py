@@ -18,7 +18,7 @@ SEES_ALL = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def nothing_outside(monkeypatch) -> None:
+def nothing_outside(monkeypatch):
     """As if the container were all of the machine."""
     if ELSEWHERE:
         monkeypatch.setattr(open_files, "other_namespaces", lambda: iter(()))

@@ -5,7 +5,6 @@ A batch depends on nothing but what seeds its chance, and most of the time of a 
 matters, `rough_sim` makes them short.
 """
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -18,7 +17,7 @@ FEW = 256
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     from ioplan_sim.speed import Speeds
 
     own = item.path.name.startswith("test_sim")
@@ -27,7 +26,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @contextmanager
-def rough() -> Iterator[None]:
+def rough():
     """Drives that are quick to simulate, and not as fast as their specification says."""
     from ioplan_sim import batch
 
@@ -38,26 +37,26 @@ def rough() -> Iterator[None]:
 
 
 @pytest.fixture
-def rough_sim() -> Iterator[None]:
+def rough_sim():
     """For a test that looks at no figure."""
     with rough():
         yield
 
 
 @cache
-def _done() -> Callable[..., Paces]:
+def _done():
     from ioplan_sim.speed import Speeds
 
     return Speeds._batch
 
 
 @cache
-def _known() -> Callable[..., Paces]:
+def _known():
     from ioplan_sim import batch
 
     do, known = _done(), dict[object, Paces]()
 
-    def once(self: Any, loads: Any, condition: Any, is_open: list[bool]) -> Paces:
+    def once(self, loads, condition, is_open):
         asked = (
             self.spec,
             *self.streams_json,

@@ -1,20 +1,16 @@
 """Runs on simulated drives, for tests of the model."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import paths
 
 from ioplan import job_streams
 from ioplan.backends import TargetFacts
-from ioplan.job import Counts, Job, Progress, Result
+from ioplan.job import Job, Progress, Result
 from ioplan.workload import DIRECTIONS, SizeShare, Stream, Workload
-from ioplan_sim import DriveSpec
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.flash import Flash
 from ioplan_sim.spec import EXTRA_BLOCKS, Geometry, read_spec
@@ -25,13 +21,13 @@ SECOND_NS = 10**9
 DRIVES = paths.ROOT / "examples/sim"
 
 
-def size(size_bytes: int, percent: float = 100) -> tuple[SizeShare, ...]:
+def size(size_bytes, percent=100):
     return (SizeShare(size_bytes=size_bytes, percent=percent),)
 
 
-def stream(size_bytes: int = 4096, **fields: Any) -> Stream:
+def stream(size_bytes=4096, **fields):
     """Random reads, but for what is given."""
-    usual: dict[str, Any] = {"pattern": "random", "read_percent": 100}
+    usual = {"pattern": "random", "read_percent": 100}
     sizes = {"read_sizes": size(size_bytes), "write_sizes": size(size_bytes)}
     return Stream(**{**usual, **sizes, **fields})
 
@@ -40,12 +36,12 @@ WRITES = stream(read_percent=0, qd=64)
 FILL = stream(128 << 10, read_percent=0, pattern="sequential", qd=32)
 
 
-def made_once(make: Callable[P, Drive]) -> Callable[P, Drive]:
+def made_once(make):
     """Each call has a drive of its own, as it was made by the first one."""
     made = cache(make)
 
     @wraps(make)
-    def copied(*args: P.args, **more: P.kwargs) -> Drive:
+    def copied(*args, **more):
         return deepcopy(made(*args, **more))
 
     return copied
@@ -54,22 +50,20 @@ def made_once(make: Callable[P, Drive]) -> Callable[P, Drive]:
 class Bench:
     """A drive and what was done on it. `most_pages` bounds its model."""
 
-    def __init__(
-        self, spec: DriveSpec, capacity_bytes: int, most_pages: int = 1 << 18
-    ) -> None:
+    def __init__(self, spec, capacity_bytes, most_pages=1 << 18):
         self.device = Ssd(spec, capacity_bytes, most_pages)
         self.facts = TargetFacts(
             path="sim", kind="simulated", capacity_bytes=capacity_bytes, block_bytes=512
         )
 
     @classmethod
-    def of(cls, name: str) -> Bench:
+    def of(cls, name):
         """A drive of the examples."""
         spec = read_spec(str(DRIVES / f"{name}.toml"))
         assert spec.capacity
         return cls(spec, spec.capacity)
 
-    def run(self, *streams: Stream, **limits: Any) -> tuple[Result, list[Progress]]:
+    def run(self, *streams, **limits):
         """A run, of a second unless it has another limit."""
         capacity, fields = self.facts.capacity_bytes, limits or {"run_ns": SECOND_NS}
         job = Job(
@@ -85,49 +79,44 @@ class Bench:
         assert isinstance(result, Result)
         return result, [one for one in series if isinstance(one, Progress)]
 
-    def iops(self, *streams: Stream, **limits: Any) -> float:
+    def iops(self, *streams, **limits):
         return iops(self.run(*streams, **limits)[0])
 
-    def latency_ns(self, *streams: Stream) -> float:
+    def latency_ns(self, *streams):
         return mean_ns(self.run(*streams)[0])
 
 
 @made_once
-def filled(name: str) -> Bench:
+def filled(name):
     """A drive of the examples that was written once, in order."""
     bench = Bench.of(name)
     bench.run(FILL, passes=1)
     return bench
 
 
-Told = Result | Progress
-
-
-def counts(event: Told, place: int = 0) -> list[Counts]:
+def counts(event, place=0):
     """What was read, written and trimmed by one of the streams."""
     of = event.streams[place].directions
     return [of[direction] for direction in DIRECTIONS if direction in of]
 
 
-def iops(event: Told, place: int | None = None) -> float:
+def iops(event, place=None):
     """Of all streams, or of one."""
     time_ns = event.run_ns if isinstance(event, Result) else event.interval_ns
     places = range(len(event.streams)) if place is None else (place,)
     return sum(c.ios for one in places for c in counts(event, one)) * 1e9 / time_ns
 
 
-def mean_ns(event: Told, place: int = 0) -> float:
+def mean_ns(event, place=0):
     done = counts(event, place)
     return sum(one.sum_ns for one in done) / sum(one.ios for one in done)
 
 
-def moved_bytes(event: Told, place: int = 0) -> int:
+def moved_bytes(event, place=0):
     return sum(one.bytes for one in counts(event, place))
 
 
-def amplification(
-    over: float, block_pages: int, pages: int = 1 << 17, seed: int = 1
-) -> float:
+def amplification(over, block_pages, pages=1 << 17, seed=1):
     """Of the map alone: uniform random writes of single pages, in steady state.
 
     `over` is the over-provisioning as a share of what the host sees.
@@ -144,7 +133,7 @@ def amplification(
     return (flash.programmed_pages - programmed) / (flash.host_pages - written)
 
 
-def spare_drive(pages: int, spare_percent: int, block_pages: int = 64) -> Geometry:
+def spare_drive(pages, spare_percent, block_pages=64):
     """So many pages of one to one, with blocks beyond them."""
     blocks = -(-int(pages * (1 + spare_percent / 100)) // block_pages) + EXTRA_BLOCKS
     return Geometry(pages, blocks, block_pages, 1.0, 1.0, 0)

@@ -5,16 +5,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from command import Done
 from hour_ahead import hour_ahead
-from lab_links import DATABASE, Links, host_links
-from postgres import Server, children, runs, server
+from lab_links import DATABASE, host_links
+from postgres import children, runs, server
 
 from ioplan_lab import JobFolder
 from targets import tmpfs
@@ -31,9 +29,7 @@ test "T" {
 class Member:
     """A host or a person: a folder, and a role of the database."""
 
-    def __init__(
-        self, folder: Path, results: str, lab: str = "", reach: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, folder, results, lab="", reach=()):
         folder.mkdir(parents=True, exist_ok=True)
         self.reach, self.program = list(reach), IOPLAN
         self.folder, self.results = folder, results
@@ -46,9 +42,9 @@ class Member:
             "XDG_STATE_HOME": str(folder / "state"),
             "PGPASSFILE": str(folder / "pgpass"),
         }
-        self.worker: subprocess.Popen[bytes] | None = None
+        self.worker = None
 
-    def ioplan(self, *words: str | Path, timeout_s: float = 120) -> Done:
+    def ioplan(self, *words, timeout_s=120):
         done = subprocess.run(
             [*self.reach, *self.program, *map(str, words)],
             env=self.env,
@@ -59,27 +55,27 @@ class Member:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def ok(self, *words: str | Path) -> str:
+    def ok(self, *words):
         done = self.ioplan(*words)
         assert done.code == 0, done
         return done.out
 
-    def start_worker(self) -> None:
+    def start_worker(self):
         with (self.folder / "worker.log").open("ab") as log:
             words = [*self.reach, *self.program, "lab", "worker"]
             self.worker = subprocess.Popen(words, env=self.env, stderr=log, stdout=log)
 
-    def kill_worker(self) -> None:
+    def kill_worker(self):
         assert self.worker
         self.worker.kill()
         self.worker.wait()
 
-    def stop_worker(self) -> None:
+    def stop_worker(self):
         if self.worker:
             self.worker.terminate()
             self.worker.wait(20)
 
-    def drive_job_pids(self) -> list[int]:
+    def drive_job_pids(self):
         """Processes that hold the lock of a drive job's folder."""
         pids = []
         for lock in self.folder.glob("drive-jobs/*/*/lock"):
@@ -88,7 +84,7 @@ class Member:
                 pids.append(pid)
         return pids
 
-    def kill_drive_jobs(self) -> int:
+    def kill_drive_jobs(self):
         pids = self.drive_job_pids()
         for pid in pids:
             for each in (pid, *children(pid)):
@@ -96,7 +92,7 @@ class Member:
         return len(pids)
 
 
-def cmdline(pid: int) -> str:
+def cmdline(pid):
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
@@ -106,9 +102,7 @@ def cmdline(pid: int) -> str:
 class SmallLab:
     """Hosts h1 and h2, ada and bob; `postgres` is stopped and killed by tests."""
 
-    def __init__(
-        self, folder: Path, postgres: Server, backend: str, links: Links | None = None
-    ) -> None:
+    def __init__(self, folder, postgres, backend, links=None):
         self.folder, self.postgres, self.links = folder, postgres, links
         self.backend = backend
         people = ("--person", "ada", "--person", "bob", "--admin", "root")
@@ -128,35 +122,33 @@ class SmallLab:
         self.bob = Member(folder / "bob", self.of("person_bob"))
         self.root = Member(folder / "root", self.of("person_root"))
 
-    def of(self, role: str) -> str:
+    def of(self, role):
         return self.postgres.local.replace("ioplan@", f"{role}@")
 
-    def rows(
-        self, query: str, role: str = "ioplan", *values: Any
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, query, role="ioplan", *values):
         with psycopg.connect(self.of(role), autocommit=True) as there:
             return there.execute(query.encode(), values or None).fetchall()
 
-    def execute(self, script: str) -> None:
+    def execute(self, script):
         """Statements, as the owner of the database."""
         with psycopg.connect(self.postgres.local, autocommit=True) as there:
             there.execute(script.encode())
 
-    def value(self, query: str, role: str = "ioplan") -> Any:
+    def value(self, query, role="ioplan"):
         return self.rows(query, role)[0][0]
 
-    def plan(self, seconds: str = "1s") -> Path:
+    def plan(self, seconds="1s"):
         path = self.folder / "plan.ioplan"
         path.write_text(PLAN.replace("SECONDS", seconds))
         return path
 
-    def submit(self, seconds: str = "1s", on: str = "drive d1") -> str:
+    def submit(self, seconds="1s", on="drive d1"):
         words = ("run", self.plan(seconds), "--on", on, "--create", "16MiB", "--detach")
         self.ada.ok(*words)
         self.last_job = str(self.value("SELECT max(id) FROM lab.job"))
         return self.last_job
 
-    def wait_locally(self) -> None:
+    def wait_locally(self):
         """Until the hosts' processes have ended, as their folders say."""
         folders = [
             JobFolder(file.parent)
@@ -168,7 +160,7 @@ class SmallLab:
             assert time.monotonic() < until_s, [folder.state() for folder in folders]
             time.sleep(0.2)
 
-    def wait_for_postgres(self) -> None:
+    def wait_for_postgres(self):
         while True:
             try:
                 self.value("SELECT 1")
@@ -176,7 +168,7 @@ class SmallLab:
             except psycopg.OperationalError:
                 time.sleep(0.1)
 
-    def wait(self, condition: Callable[[], bool], timeout_s: float = 90) -> float:
+    def wait(self, condition, timeout_s=90):
         """How long it took until this was so."""
         begun_s = time.monotonic()
         while time.monotonic() - begun_s < timeout_s:
@@ -190,25 +182,25 @@ class SmallLab:
         )
         raise AssertionError(f"{self.rows('TABLE lab.drive_job')}\n{logs}")
 
-    def statuses(self, job: str) -> set[str]:
+    def statuses(self, job):
         query = f"SELECT DISTINCT status FROM lab.drive_job WHERE job = '{job}'"
         return {row[0] for row in self.rows(query)}
 
-    def all_stored(self, job: str, drive_jobs: int = 1) -> bool:
+    def all_stored(self, job, drive_jobs=1):
         """Of so many drive jobs at least, as a restored database learns of each."""
         query = f"""SELECT sum(stored), sum(total), bool_and(last_status = 'ok'), count(*)
             FROM lab.v_drive_job WHERE job = '{job}'"""
         stored, total, ended, count = self.rows(query)[0]
         return ended and stored == total and count >= drive_jobs
 
-    def cells(self, job: str) -> list[int]:
+    def cells(self, job):
         """How often each cell of each session is stored, but for runs that failed."""
         query = f"""SELECT count(*) FROM run JOIN session s ON s.id = run.session
             WHERE s.job = '{job}' AND run.status = 'ok' GROUP BY session, run_id"""
         return [row[0] for row in self.rows(query)]
 
 
-def drive(folder: Path, host: str, backend: str) -> str:
+def drive(folder, host, backend):
     """A scratch file, or a drive in virtual time; each host has a `d1` and a `d2`."""
     lines = [f'backend = "{backend}"']
     for name in ("d1", "d2"):
@@ -220,13 +212,8 @@ def drive(folder: Path, host: str, backend: str) -> str:
 
 @contextmanager
 def small_lab(
-    folder: Path,
-    backend: str = "sim",
-    workers: bool = True,
-    linked: bool = False,
-    disks: bool = False,
-    clock: bool = False,
-) -> Iterator[SmallLab]:
+    folder, backend="sim", workers=True, linked=False, disks=False, clock=False
+):
     """`linked` puts PostgreSQL and each host in a network namespace of its own, `disks`
     gives PostgreSQL and h2 a small disk each, and h1 has a `clock` of its own."""
     with ExitStack() as stack:
@@ -247,18 +234,18 @@ def small_lab(
         yield made
 
 
-def end(made: SmallLab) -> None:
+def end(made):
     for host in made.hosts.values():
         host.stop_worker()
         host.kill_drive_jobs()
 
 
-def each_once(made: SmallLab, job: str, cells: int) -> None:
+def each_once(made, job, cells):
     counts = made.cells(job)
     assert counts == [1] * cells, counts
 
 
-def status_is_count(made: SmallLab, job: str) -> Iterator[tuple[int, int, int]]:
+def status_is_count(made, job):
     """What `status` says, between two counts of the database."""
     query = (
         f"SELECT count(*) FROM run JOIN session s ON s.id = session WHERE job = '{job}'"

@@ -16,7 +16,7 @@ from pathlib import Path
 PATCHES = Path(".hypothesis/patches")
 
 
-def one_round(seconds: float, options: list[str]) -> int:
+def one_round(seconds, options):
     """Draw once, until all tests have run or the time is over; pytest's exit code."""
     seed = random.randrange(1 << 32)
     print(f"soak: {seconds:.0f} s left, --hypothesis-seed={seed}", flush=True)
@@ -27,7 +27,7 @@ def one_round(seconds: float, options: list[str]) -> int:
     return subprocess.run(words, check=False).returncode
 
 
-def kept(before: set[Path]) -> bool:
+def kept(before):
     """Whether what failed stands in the tests now."""
     patches = sorted(set(PATCHES.glob("*.patch")) - before)
     for patch in patches:
@@ -36,7 +36,7 @@ def kept(before: set[Path]) -> bool:
     return bool(patches)
 
 
-def main(seconds: float, options: list[str]) -> int:
+def main(seconds, options):
     """Rounds until the time is over or something fails."""
     end, before, rounds = time.monotonic() + seconds, set(PATCHES.glob("*.patch")), 0
     while (left := end - time.monotonic()) > 1:

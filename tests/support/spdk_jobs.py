@@ -3,15 +3,13 @@
 import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
 
 import paths
 
 from golden import Golden
 from ioplan import JobStream
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import SECOND_NS, Event, Job
+from ioplan.job import SECOND_NS, Job
 from ioplan.workload import SizeShare
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.program import program_path
@@ -20,7 +18,7 @@ RECORDINGS = Golden("spdk_recordings")
 MALLOC, MALLOC_BYTES = "malloc:64MiB", 64 << 20
 
 
-def job(target: str = MALLOC, capacity: int = MALLOC_BYTES, **changes: Any) -> Job:
+def job(target=MALLOC, capacity=MALLOC_BYTES, **changes):
     """A job of one stream; what names no field of the job goes to the stream."""
     size = (SizeShare(size_bytes=changes.pop("size", 4096), percent=100),)
     of_job = {k: changes.pop(k) for k in list(changes) if k in Job.model_fields}
@@ -47,9 +45,7 @@ def job(target: str = MALLOC, capacity: int = MALLOC_BYTES, **changes: Any) -> J
     )
 
 
-def stand_in(
-    folder: Path, transcript: str, manner: str = "dialogue", speed: int = 20
-) -> Path:
+def stand_in(folder, transcript, manner="dialogue", speed=20):
     """A program that plays a transcript, so many times faster than it was."""
     path, played = folder / "bdevperf", folder / "transcript.json"
     played.write_text(json.dumps(RECORDINGS[transcript].input))
@@ -62,9 +58,7 @@ def stand_in(
     return path
 
 
-def opened(
-    program: Path, target: str = MALLOC, folder: Path | None = None, **options: Any
-) -> Any:
+def opened(program, target=MALLOC, folder=None, **options):
     """A target of bdevperf, without hugepages."""
     usual = {"path": str(program), "driver": "bdevperf", "no_huge": True}
     said = {**usual, "patience_s": 5, **options}
@@ -73,13 +67,13 @@ def opened(
     return SpdkBackend().open(request)
 
 
-def events(drive: Any, asked: Job) -> list[Event]:
+def events(drive, asked):
     """All events of a run."""
     with drive.start(asked) as execution:
         return list(execution)
 
 
-def real() -> Path | None:
+def real():
     """bdevperf itself, where there is one."""
     try:
         return program_path()

@@ -5,10 +5,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from sight import WORDS
 
@@ -16,8 +14,8 @@ from sight import WORDS
 class Started:
     """`ioplan run … --json` under way."""
 
-    def __init__(self, *arguments: str | Path, **environment: str) -> None:
-        self.lines: list[dict[str, Any]] = []
+    def __init__(self, *arguments, **environment):
+        self.lines = []
         self.process = subprocess.Popen(
             [sys.executable, "-m", "ioplan.cli", "run", *arguments, *WORDS, "--json"],
             stdout=subprocess.PIPE,
@@ -26,7 +24,7 @@ class Started:
             env={**os.environ, **environment},
         )
 
-    def until(self, kind: str, times: int = 1) -> None:
+    def until(self, kind, times=1):
         """Wait until it has said so."""
         assert self.process.stdout
         for line in self.process.stdout:
@@ -37,7 +35,7 @@ class Started:
                     return
         raise AssertionError(f"it ended before {kind}: {self.process.stderr.read()}")
 
-    def end(self) -> int:
+    def end(self):
         """Wait for its end; returns the exit code."""
         assert self.process.stdout and self.process.stderr
         # `communicate` would leave out what `until` has read and not yet taken.
@@ -46,7 +44,7 @@ class Started:
         return self.process.wait(60)
 
     @property
-    def backend(self) -> int:
+    def backend(self):
         """The process that does the I/O."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         found = [f.read_text().split() for f in tasks.glob("*/children")]
@@ -55,13 +53,13 @@ class Started:
         return child
 
 
-def name_of(pid: int) -> str:
+def name_of(pid):
     """The name of its program; others note the end of a session that is killed."""
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 @contextmanager
-def started(*arguments: str | Path, **environment: str) -> Iterator[Started]:
+def started(*arguments, **environment):
     """One that does not outlive the block."""
     made = Started(*arguments, **environment)
     try:
@@ -71,7 +69,7 @@ def started(*arguments: str | Path, **environment: str) -> Iterator[Started]:
         made.process.communicate()
 
 
-def is_running(pid: int) -> bool:
+def is_running(pid):
     """Whether a process still does anything."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -80,7 +78,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def ends(pid: int, most_s: float) -> bool:
+def ends(pid, most_s):
     """Whether it ends in that time."""
     deadline_s = time.monotonic() + most_s
     while is_running(pid) and time.monotonic() < deadline_s:

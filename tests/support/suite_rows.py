@@ -1,9 +1,7 @@
 """The methods' rows and the suites that are them: what each is to do and costs."""
 
-from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -14,14 +12,12 @@ from ioplan.planner import (
     Prepare,
     RoundsOf,
     Run,
-    Step,
     unfold,
     with_repetitions,
 )
 from ioplan.planner.estimate import Cost
 from ioplan.planner.steps import SeekOf
 from ioplan.planner.suites.suite import Suite, suites
-from ioplan.records import RunRecord
 
 TB = 10**12
 SMOKE_BYTES = 256 << 20
@@ -45,13 +41,13 @@ CUTS = "durability/powercut"
 """A simulated drive has no power to cut, and a run has to last until it is gone."""
 
 
-def plan_of(suite: Suite, profile: str = "full") -> CheckedPlan:
+def plan_of(suite, profile="full"):
     """A suite with the values of a profile; it is checked once for all tests."""
     return _checked(suite.path, profile)
 
 
 @cache
-def _checked(path: Path, profile: str) -> CheckedPlan:
+def _checked(path, profile):
     return check_file(path, profile=profile)
 
 
@@ -66,13 +62,13 @@ class Part(Struct, frozen=True):
     capacity_bytes: int
 
     @property
-    def row(self) -> str:
+    def row(self):
         """The row of the methods that it is; empty where it is none."""
         first = self.test.title.split()[0]
         return first if first in CELLS else ""
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def shown(self):
         """As a row of the table."""
         return (
             self.row,
@@ -85,14 +81,12 @@ class Part(Struct, frozen=True):
         )
 
 
-def writes_text(cost: Cost, capacity_bytes: int) -> str:
+def writes_text(cost, capacity_bytes):
     """How often a drive is written."""
     return digits(round(cost.written_bytes / capacity_bytes, 2))
 
 
-def parts(
-    suite: Suite, profile: str = "full", capacity_bytes: int = TB
-) -> Iterator[Part]:
+def parts(suite, profile="full", capacity_bytes=TB):
     """The tests of a suite in their order."""
     estimator = Estimator(capacity_bytes)
     for test, group in groupby(unfold(plan_of(suite, profile)), lambda s: s.test):
@@ -108,19 +102,19 @@ def parts(
 HEADINGS = ("row", "suite", "test", "cells", "runs at most", "time", "drive writes")
 
 
-def table() -> str:
+def table():
     """All rows, in Markdown."""
     found = [part.shown for suite in PLANS.values() for part in parts(suite)]
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *sorted(found, key=_order)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _order(shown: Sequence[str]) -> tuple[bool, str]:
+def _order(shown):
     """Rows first; the rest as it stands."""
     return (not shown[0], shown[0])
 
 
-def cost_line(suite: Suite) -> str:
+def cost_line(suite):
     """What a suite says of itself in its last line of comment."""
     found = list(parts(suite))
     cost = Cost(
@@ -135,9 +129,7 @@ def cost_line(suite: Suite) -> str:
 # what a finished session has to show
 
 
-def check_session(
-    suite: Suite, profile: str, capacity_bytes: int, records: Sequence[RunRecord]
-) -> None:
+def check_session(suite, profile, capacity_bytes, records):
     """The right tests, cells, rounds, durations and bytes. Raises AssertionError."""
     plan = plan_of(suite, profile)
     by_test = {
@@ -154,7 +146,7 @@ def check_session(
         _check_written(test, capacity_bytes, found)
 
 
-def _check_runs(test: Test, steps: list[Step], runs: list[RunRecord]) -> None:
+def _check_runs(test, steps, runs):
     if isinstance(steps[0], RoundsOf):
         rounds = [record.asked.round for record in runs]
         last = max(rounds)
@@ -172,12 +164,12 @@ def _check_runs(test: Test, steps: list[Step], runs: list[RunRecord]) -> None:
         _check_length(record, step)
 
 
-def _steady(runs: list[RunRecord]) -> bool:
+def _steady(runs):
     judged = [record.steady for record in runs if record.steady]
     return bool(judged) and judged[-1].reached
 
 
-def _check_length(record: RunRecord, step: Run) -> None:
+def _check_length(record, step):
     run_ns = step.length.run_ns
     assert record.total.errors == 0
     assert record.total.ios > 0
@@ -191,7 +183,7 @@ def _check_length(record: RunRecord, step: Run) -> None:
         assert record.run_s * 1e9 >= least_ns, (record.asked.cell, record.run_s)
 
 
-def _check_written(test: Test, capacity_bytes: int, found: list[RunRecord]) -> None:
+def _check_written(test, capacity_bytes, found):
     """A precondition's write writes what it says, to the block."""
     steps = {step.workload: step for step in _writes(test)}
     for record in (r for r in found if r.asked.kind == "prepare"):
@@ -205,7 +197,7 @@ def _check_written(test: Test, capacity_bytes: int, found: list[RunRecord]) -> N
             assert abs(record.total.bytes - wanted) <= block, record.asked.after
 
 
-def _writes(test: Test) -> Iterator[WriteStep]:
+def _writes(test):
     for step, _ in with_repetitions(unfold(CheckedPlan(tests=(test,)))):
         if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
             yield step.step

@@ -2,14 +2,11 @@
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import paths
 from warned import not_of_the_host
 
 from golden import Golden
-from ioplan.records import RunDetail, RunRecord
 from ioplan.results.store import Store
 
 FAULTS = Golden("faults")
@@ -34,7 +31,7 @@ SAME = (
 )
 
 
-def plain(text: str, folder: Path) -> str:
+def plain(text, folder):
     """What the message is on any machine."""
     text = text.replace(str(folder), "/data")
     for pattern, same in SAME:
@@ -42,7 +39,7 @@ def plain(text: str, folder: Path) -> str:
     return text
 
 
-def last_run(store: Path) -> tuple[RunRecord, RunDetail]:
+def last_run(store):
     """The last run of the last session, as the store has it."""
     with Store.open(store) as kept:
         session = kept.session("last").id
@@ -50,7 +47,7 @@ def last_run(store: Path) -> tuple[RunRecord, RunDetail]:
         return record, kept.detail(session, record.seq)
 
 
-def kept(record: RunRecord, detail: RunDetail) -> str:
+def kept(record, detail):
     """What there is of a run."""
     measured = record.total.ios > 0 and detail.histograms
     if measured and record.status == "ok":
@@ -60,7 +57,7 @@ def kept(record: RunRecord, detail: RunDetail) -> str:
     return "the record"
 
 
-def row_of(record: RunRecord, detail: RunDetail, folder: Path) -> dict[str, str]:
+def row_of(record, detail, folder):
     """What a run's record has to say in the table."""
     text = record.message or "; ".join(not_of_the_host(record.warnings))
     return {
@@ -71,7 +68,7 @@ def row_of(record: RunRecord, detail: RunDetail, folder: Path) -> dict[str, str]
     }
 
 
-def table(names: list[str]) -> str:
+def table(names):
     """As Markdown: the rows of these names, then those of the virtual machine."""
     rows = [FAULTS[name].expected for name in names]
     rows += [row for row in _from_vm() if "fault" in row]
@@ -81,13 +78,11 @@ def table(names: list[str]) -> str:
     )
 
 
-def _from_vm() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (
-        json.loads(FROM_VM.read_text()) if FROM_VM.is_file() else []
-    )
+def _from_vm():
+    found = json.loads(FROM_VM.read_text()) if FROM_VM.is_file() else []
     return found
 
 
-def _line(cells: Any) -> str:
+def _line(cells):
     escaped = (str(c).replace("|", "\\|").replace("\n", "<br>") for c in cells)
     return f"| {' | '.join(escaped)} |"

@@ -1,6 +1,5 @@
 """Sessions of figures of known noise, for the tests of `compare`."""
 
-from collections.abc import Iterator, Mapping
 from math import log1p, sqrt
 
 import numpy as np
@@ -13,10 +12,9 @@ from ioplan.results.compare.decision import (
     MetricPair,
     MetricSide,
     MetricTable,
-    TableDecisions,
     decide,
 )
-from ioplan.results.compare.noise import Group, Logs, estimate_noise
+from ioplan.results.compare.noise import Group, estimate_noise
 
 Floats = npt.NDArray[np.float64]
 METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
@@ -41,19 +39,19 @@ class World(Struct, frozen=True):
     uneven: float = 1.0
     metrics: int = 3
 
-    def drawn(self, rng: np.random.Generator, sessions: int, columns: int) -> Floats:
+    def drawn(self, rng, sessions, columns):
         """Noise of deviation 1, a row for each session in their order."""
         shape = sessions, columns
         if self.kind == "heavy-tailed":
-            drawn: Floats = rng.standard_t(TAILS, shape) / sqrt(TAILS / (TAILS - 2))
+            drawn = rng.standard_t(TAILS, shape) / sqrt(TAILS / (TAILS - 2))
             return drawn
-        fresh: Floats = rng.normal(size=shape)
+        fresh = rng.normal(size=shape)
         if self.kind == "drifting":
             for at in range(1, sessions):
                 fresh[at] = DRIFT * fresh[at - 1] + sqrt(1 - DRIFT**2) * fresh[at]
         return fresh
 
-    def sessions(self, rng: np.random.Generator, count: int) -> list[Logs]:
+    def sessions(self, rng, count):
         """As many sessions, one after the other."""
         common = self.drawn(rng, count, 1) * sqrt(self.shared)
         scale = self.uneven ** np.linspace(-0.5, 0.5, self.cells)
@@ -69,7 +67,7 @@ class World(Struct, frozen=True):
         ]
 
 
-def setup_on(drive: str) -> Setup:
+def setup_on(drive):
     """A setup that differs from others by the drive alone."""
     return Setup(drive, "m", (0, 0), ("sim", "sim"), "", (), simulated=True)
 
@@ -81,7 +79,7 @@ class Design(Struct, frozen=True):
     earlier: int = 0
 
     @property
-    def units(self) -> tuple[int, int]:
+    def units(self):
         """Stretches of each side."""
         starts = [
             s
@@ -91,14 +89,12 @@ class Design(Struct, frozen=True):
         return starts.count("A"), starts.count("B")
 
 
-def alternating(each: int, earlier: int = 0) -> Design:
+def alternating(each, earlier=0):
     """A B A B."""
     return Design("AB" * each, earlier)
 
 
-def tables(
-    world: World, design: Design, rng: np.random.Generator, change: Mapping[int, float]
-) -> Iterator[MetricTable]:
+def tables(world, design, rng, change):
     """What a comparison is judged by; `change` is by cell, 0.05 for 5 % more."""
     for metric in METRICS[: world.metrics]:
         found = world.sessions(rng, design.earlier + len(design.order))
@@ -132,19 +128,13 @@ def tables(
         )
 
 
-def judged(
-    world: World,
-    design: Design,
-    seed: int,
-    change: Mapping[int, float] | None = None,
-    threshold: float = 0.02,
-) -> list[TableDecisions]:
+def judged(world, design, seed, change=None, threshold=0.02):
     """One comparison of synthetic sessions, by the real judge."""
     rng = np.random.default_rng(seed)
     return decide(list(tables(world, design, rng, change or {})), threshold)
 
 
-def alarms(found: list[TableDecisions]) -> bool:
+def alarms(found):
     """Whether any cell, or all of them, are different."""
     return any(
         decision.outcome == "different"

@@ -1,13 +1,11 @@
 """Cells of two backends whose true ratio is known, for the judge of `crosscheck`."""
 
-import random
-
 from ioplan.runner.session.crosscheck import METRICS, Pairs, judged
 
 QD = 16
 
 
-def cell(rng: random.Random, rounds: int, noise: float, ratio: float) -> Pairs:
+def cell(rng, rounds, noise, ratio):
     """IOPS of a closed loop, the mean that follows from them, and a p99 that does not;
     the noise is that of one run, and a p99 has twice as much."""
     pairs = Pairs("T", {})
@@ -26,9 +24,7 @@ def cell(rng: random.Random, rounds: int, noise: float, ratio: float) -> Pairs:
     return pairs
 
 
-def verdicts(
-    rng: random.Random, cells: int, rounds: int, noises: tuple[float, float], off: int
-) -> list[set[str]]:
+def verdicts(rng, cells, rounds, noises, off):
     """Of each cell, in a table whose last one has a true difference of `off` %."""
     ratios = [1.0] * (cells - 1) + [1 + off / 100]
     table = [cell(rng, rounds, rng.uniform(*noises), ratio) for ratio in ratios]

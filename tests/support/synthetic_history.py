@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from ioplan.results.history import Question, Series
+from ioplan.results.history import Question
 from ioplan.results.history.judge import history_of
 from ioplan.results.history.sessions import CONDITIONS, Cell, SessionFigures
 
@@ -20,26 +20,26 @@ SAME = dict.fromkeys(CONDITIONS, "same")
 Values = NDArray[np.float64]
 
 
-def correlated(rng: np.random.Generator, rows: int, count: int, share: float) -> Values:
+def correlated(rng, rows, count, share):
     """Normal values of variance 1; each has `share` of the one before in it."""
-    values: Values = rng.normal(size=(rows, count))
+    values = rng.normal(size=(rows, count))
     values[:, 1:] *= (1 - share**2) ** 0.5
     for at in range(1, count) if share else ():
         values[:, at] += share * values[:, at - 1]
     return values
 
 
-def noise(rng: np.random.Generator, kind: str, rows: int, count: int) -> Values:
+def noise(rng, kind, rows, count):
     """Rows of variance 1; heavy tails are Student's t with three degrees of freedom."""
     if kind == "heavy-tailed":
         return rng.standard_t(3, size=(rows, count)) / 3**0.5
     if kind == "two-state":
-        states: Values = rng.choice((-1.0, 1.0), size=(rows, count))
+        states = rng.choice((-1.0, 1.0), size=(rows, count))
         return 0.9 * states + 0.44 * rng.normal(size=(rows, count))
     return correlated(rng, rows, count, RESEMBLES.get(kind, 0.0))
 
 
-def series_of(values: Values) -> list[Series]:
+def series_of(values):
     """What is said of the cells, without the summary."""
     keys = [(f"run-{row}", 0) for row in range(len(values))]
     sessions = [

@@ -4,8 +4,6 @@ written.
 Loop devices and file systems need root; `faulty`, `served` and `device` need FUSE.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -15,10 +13,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import program
@@ -28,7 +24,7 @@ from sight import ELSEWHERE
 from ioplan.backends import TargetRequest
 from ioplan.runner import read_lab
 from ioplan.runner.guard.resolve import resolve_target
-from ioplan_witness import Device, Script
+from ioplan_witness import Script
 from ioplan_witness.device import can_mount, is_mounted, running, start
 
 MIB = 1 << 20
@@ -39,33 +35,33 @@ NEEDS_ROOT = [
 ]
 
 
-def needs_root(test: Any) -> Any:
+def needs_root(test):
     """Marks a test that makes loop devices, mounts and the like."""
     return marked(test, NEEDS_ROOT)
 
 
-def marked(test: Any, marks: Iterable[pytest.MarkDecorator]) -> Any:
+def marked(test, marks):
     """A test or a class of tests with several markers."""
     for mark in marks:
         test = mark(test)
     return test
 
 
-def tell(*command: str | Path) -> str:
+def tell(*command):
     """Run a program; what it says on standard output."""
     done = program(*command)
     assert done.returncode == 0, f"{done.args}: {done.stderr}{done.stdout}"
     return done.stdout.strip()
 
 
-def sparse(path: Path, size_bytes: int) -> Path:
+def sparse(path, size_bytes):
     """A new file without data."""
     with path.open("xb") as file:
         file.truncate(size_bytes)
     return path
 
 
-def filled(path: Path, size_bytes: int = 64 * MIB) -> Path:
+def filled(path, size_bytes=64 * MIB):
     """A file without holes; reading those would be no I/O."""
     block = os.urandom(MIB)
     with path.open("wb") as file:
@@ -75,14 +71,14 @@ def filled(path: Path, size_bytes: int = 64 * MIB) -> Path:
 
 
 @contextmanager
-def loops_held() -> Iterator[None]:
+def loops_held():
     """No other test takes a loop device meanwhile."""
     with Path("/dev/loop-control").open("rb") as control:
         fcntl.flock(control, fcntl.LOCK_EX)
         yield
 
 
-def put_over(device: Path, other: Path) -> None:
+def put_over(device, other):
     """The loop device on another file; nobody can have it in between."""
     with loops_held():
         tell("losetup", "-d", device)
@@ -90,7 +86,7 @@ def put_over(device: Path, other: Path) -> None:
 
 
 @contextmanager
-def loop_device(backing: Path, *options: str) -> Iterator[Path]:
+def loop_device(backing, *options):
     """A loop device on a file or a device; given back whatever happens."""
     with loops_held():
         device = Path(tell("losetup", "-f", "--show", *options, backing))
@@ -101,13 +97,13 @@ def loop_device(backing: Path, *options: str) -> Iterator[Path]:
         tell("losetup", "-d", device)
 
 
-def _forget_partitions(device: Path) -> None:
+def _forget_partitions(device):
     """The kernel keeps those of the last user, if a test was killed before it did."""
     for entry in Path("/sys/block", device.name).glob(f"{device.name}p*"):
         remove_partition(device, int((entry / "partition").read_text()))
 
 
-def remove_partition(device: Path, number: int, patience_s: float = 30) -> None:
+def remove_partition(device, number, patience_s=30):
     """It is busy while any program looks at the disks of the machine."""
     command = ["delpart", str(device), str(number)]
     deadline_s = time.monotonic() + patience_s
@@ -117,7 +113,7 @@ def remove_partition(device: Path, number: int, patience_s: float = 30) -> None:
 
 
 @contextmanager
-def mounted(device: Path, where: Path, *options: str) -> Iterator[Path]:
+def mounted(device, where, *options):
     """A mount of it."""
     where.mkdir(exist_ok=True)
     tell("mount", *options, device, where)
@@ -128,7 +124,7 @@ def mounted(device: Path, where: Path, *options: str) -> Iterator[Path]:
 
 
 @contextmanager
-def tmpfs(where: Path, size: str = "50%") -> Iterator[Path]:
+def tmpfs(where, size="50%"):
     """A file system of memory, which can be filled."""
     where.mkdir(exist_ok=True)
     tell("mount", "-t", "tmpfs", "-o", f"size={size}", "none", where)
@@ -138,7 +134,7 @@ def tmpfs(where: Path, size: str = "50%") -> Iterator[Path]:
         tell("umount", "--lazy", where)
 
 
-def fill_up(folder: Path) -> None:
+def fill_up(folder):
     """No room is left on the file system."""
     room = os.statvfs(folder)
     (folder / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
@@ -148,7 +144,7 @@ ZRAM_CONTROL = Path("/sys/class/zram-control")
 
 
 @contextmanager
-def zram(size_bytes: int) -> Iterator[Path]:
+def zram(size_bytes):
     """A block device in memory, which merges and has no scheduler."""
     if not ZRAM_CONTROL.exists():
         pytest.skip("LEFT OUT: this kernel has no zram")
@@ -160,7 +156,7 @@ def zram(size_bytes: int) -> Iterator[Path]:
         _patiently(lambda: (ZRAM_CONTROL / "hot_remove").write_text(number))
 
 
-def _patiently(act: Callable[[], object], patience_s: float = 10) -> None:
+def _patiently(act, patience_s=10):
     """Other programs look at a device for a moment when it is closed."""
     deadline_s = time.monotonic() + patience_s
     while True:
@@ -173,7 +169,7 @@ def _patiently(act: Callable[[], object], patience_s: float = 10) -> None:
             time.sleep(0.05)
 
 
-def lab_file(folder: Path, name: str = "fast", **said: object) -> Path:
+def lab_file(folder, name="fast", **said):
     """A lab with one target, which only the test uses."""
     said = ({"cannot_see_users": True} if ELSEWHERE else {}) | said
     lines = [f"{key} = {json.dumps(value)}" for key, value in said.items()]
@@ -182,12 +178,12 @@ def lab_file(folder: Path, name: str = "fast", **said: object) -> Path:
     return path
 
 
-def lab_of_file(folder: Path, backing: Path) -> Path:
+def lab_of_file(folder, backing):
     """A lab that lets the loop device on a file be written."""
     return lab_file(folder, backing_file=str(backing), writable=True)
 
 
-def asked(lab: Path | None, word: Path | str, *overwrite: Path | str) -> TargetRequest:
+def asked(lab, word, *overwrite):
     """What a writing plan asks of a target, as the command line would."""
     path, entry = resolve_target(str(word), read_lab(lab))
     return TargetRequest(
@@ -220,7 +216,7 @@ NEEDS_FUSE = pytest.mark.skipif(
 )
 
 
-def needs_faulty(test: Any) -> Any:
+def needs_faulty(test):
     """Marks a test that has such a device."""
     return marked(test, NEEDS_FAULTY)
 
@@ -232,15 +228,13 @@ class Faulty(Struct, frozen=True):
     backing: str
     server: int
 
-    def vanish(self) -> None:
+    def vanish(self):
         """End what is behind the device."""
         os.kill(self.server, signal.SIGKILL)
 
 
 @contextmanager
-def faulty(
-    folder: Path, *filters: str, plugin: tuple[str, ...] = ("memory", SIZE)
-) -> Iterator[Faulty]:
+def faulty(folder, *filters, plugin=("memory", SIZE)):
     """Everything is given back, whatever happens."""
     with (
         served(folder, *filters, plugin=plugin) as file,
@@ -250,7 +244,7 @@ def faulty(
 
 
 @contextmanager
-def slow(folder: Path, latency: str) -> Iterator[Path]:
+def slow(folder, latency):
     """A file of ioplan's own device, each of whose reads takes so long."""
     script = {"size": "64MiB", "latency": [{"direction": "read", "value": latency}]}
     with running(Script.model_validate(script), folder / "slow") as device:
@@ -264,15 +258,13 @@ class Served(Struct, frozen=True):
     server: int
     storage: int
 
-    def vanish(self) -> None:
+    def vanish(self):
         """From now on every call on it fails, also of what is open."""
         os.kill(self.server, signal.SIGKILL)
 
 
 @contextmanager
-def served(
-    folder: Path, *filters: str, plugin: tuple[str, ...] = ("memory", SIZE)
-) -> Iterator[Served]:
+def served(folder, *filters, plugin=("memory", SIZE)):
     """A file of a server that may end."""
     folder.mkdir(exist_ok=True)
     point = folder / "disk"
@@ -292,7 +284,7 @@ def served(
 
 
 @contextmanager
-def unfaithful(folder: Path, writes: str, trigger: Path) -> Iterator[Faulty]:
+def unfaithful(folder, writes, trigger):
     """A device of 1 MiB that does one of four writes otherwise, once the trigger is
     there: `writes` is what a shell does with them first. It has $at and $length."""
     folder.mkdir(exist_ok=True)
@@ -311,7 +303,7 @@ cat >/dev/null"""
 
 
 @contextmanager
-def pausing(folder: Path) -> Iterator[tuple[Faulty, Pause]]:
+def pausing(folder):
     """A device that hangs from `pause.begin` on; it goes on at the end."""
     pause = Pause(folder / "pause")
     control = ("--filter=pause", f"pause-control={pause.socket}")
@@ -326,25 +318,25 @@ def pausing(folder: Path) -> Iterator[tuple[Faulty, Pause]]:
 class Pause:
     """Of nbdkit's filter: no request is answered meanwhile."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.socket = path
 
-    def begin(self) -> None:
+    def begin(self):
         """Answer nothing more."""
         self._tell(b"p")
 
-    def end(self) -> None:
+    def end(self):
         """Answer all that is waiting."""
         self._tell(b"r")
 
-    def _tell(self, word: bytes) -> None:
+    def _tell(self, word):
         with socket.socket(socket.AF_UNIX) as control:
             control.connect(str(self.socket))
             control.send(word)
             control.recv(1)
 
 
-def wait_for(holds: object, most_s: float = 10.0) -> None:
+def wait_for(holds, most_s=10.0):
     """Wait until it holds."""
     assert callable(holds)
     deadline_s = time.monotonic() + most_s
@@ -353,23 +345,20 @@ def wait_for(holds: object, most_s: float = 10.0) -> None:
         time.sleep(0.02)
 
 
-MayStart = Callable[..., Device]
-
-
 @pytest.fixture(name="can_mount")
-def fuse() -> None:
+def fuse():
     """Leaves out what needs FUSE where there is none."""
     if not can_mount():
         pytest.skip("LEFT OUT: there is no FUSE for this user")
 
 
 @pytest.fixture
-def device(tmp_path, can_mount) -> Iterator[MayStart]:
+def device(tmp_path, can_mount):
     """Starts scripted devices of 4 MiB, but for what is given; they are stopped
     whatever happens."""
-    started: list[Device] = []
+    started = []
 
-    def begin(**script: Any) -> Device:
+    def begin(**script):
         values = {"size": "4MiB", **script}
         made = start(Script.model_validate(values), tmp_path / f"device{len(started)}")
         started.append(made)
@@ -381,7 +370,7 @@ def device(tmp_path, can_mount) -> Iterator[MayStart]:
             one.stop()
 
 
-def server_of(one: Device) -> str:
+def server_of(one):
     """The process that serves the device."""
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -394,14 +383,14 @@ def server_of(one: Device) -> str:
 class Stall:
     """Begins once the device has seen I/O of a run, after `thread.start()`."""
 
-    def __init__(self, device: Device, length_s: float) -> None:
+    def __init__(self, device, length_s):
         self.length_s = length_s
         self.log = Path(f"{device.folder}.iolog")
         self.pid = int(server_of(device))
         self.lasted_s = 0.0
         self.thread = threading.Thread(target=self.make, daemon=True)
 
-    def make(self) -> None:
+    def make(self):
         began = self.log.stat().st_size
         while self.log.stat().st_size < began + 200 * 64:
             time.sleep(0.01)

@@ -4,13 +4,11 @@ import os
 import pty
 import signal
 import sys
-from pathlib import Path
-from typing import NoReturn, TextIO
 
 from ioplan.cli import main
 
 
-def on_a_terminal(*words: str | Path, cwd: Path) -> str:
+def on_a_terminal(*words, cwd):
     """All that a person's terminal would be sent."""
     pid, fd = pty.fork()
     if pid == 0:
@@ -29,11 +27,11 @@ def on_a_terminal(*words: str | Path, cwd: Path) -> str:
     return b"".join(chunks).decode().replace("\r\n", "\n")
 
 
-def _outputs() -> tuple[TextIO, TextIO]:
+def _outputs():
     return os.fdopen(1, "w"), os.fdopen(2, "w")
 
 
-def _become(words: list[str], cwd: Path) -> NoReturn:
+def _become(words, cwd):
     """The command itself, in a process that has all of it loaded already."""
     signal.alarm(60)
     try:

@@ -13,11 +13,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -26,7 +23,7 @@ GRACE_S = 8.0
 PR_SET_PDEATHSIG = 1
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     if hasattr(config, "workerinput"):  # of pytest-xdist: it ends with its controller
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     config.pluginmanager.register(Limits(config), "limits-of-tests")
@@ -35,12 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 class Limits:
     """What is due, and when, in this process."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config):
         self.config = config
         self.stderr = os.dup(2)  # what is captured is lost at such an end
-        self.steps: list[threading.Timer] = []
+        self.steps = []
         self.own_signals = 0
-        self.session: pytest.Session | None = None
+        self.session = None
         self.ours, self.pythons = socket.socketpair()
         self.pythons.setblocking(False)
         signal.signal(signal.SIGTERM, _interrupt)
@@ -51,19 +48,19 @@ class Limits:
         sys.addaudithook(self._notice_own_signal)
         threading.Thread(target=self._watch_signals, daemon=True).start()
 
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
+    def pytest_sessionstart(self, session):
         self.session = session
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_timeout_set_timer(self, item: pytest.Item, settings: Any) -> None:
+    def pytest_timeout_set_timer(self, item, settings):
         self.steps = self._end_after(settings.timeout)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_timeout_cancel_timer(self, item: pytest.Item) -> None:
+    def pytest_timeout_cancel_timer(self, item):
         for step in self.steps:
             step.cancel()
 
-    def _end_after(self, delay_s: float) -> list[threading.Timer]:
+    def _end_after(self, delay_s):
         """First the processes of a test, then this one."""
         steps = [
             threading.Timer(delay_s + GRACE_S, kill_descendants),
@@ -74,19 +71,19 @@ class Limits:
             step.start()
         return steps
 
-    def _exit(self) -> None:
+    def _exit(self):
         os.write(self.stderr, b"\na test did not end by itself; it was here:\n")
         faulthandler.dump_traceback(self.stderr)
         kill_descendants()
         os._exit(1)
 
-    def _watch_signals(self) -> None:
+    def _watch_signals(self):
         """SIGTERM counts also where a test handles it, as `ioplan run` in-process."""
         while numbers := self.ours.recv(64):
             for _ in range(numbers.count(signal.SIGTERM)):
                 self._stop()
 
-    def _stop(self) -> None:
+    def _stop(self):
         if self.own_signals:
             self.own_signals -= 1
         elif self.session:
@@ -95,39 +92,39 @@ class Limits:
             if self.config.pluginmanager.hasplugin("dsession"):  # its workers
                 _signal_all(_children(os.getpid()), signal.SIGTERM)
 
-    def _notice_own_signal(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _notice_own_signal(self, event, arguments):
         if event == "os.kill" and arguments == (os.getpid(), signal.SIGTERM):
             self.own_signals += 1
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(number, frame):
     raise KeyboardInterrupt
 
 
-def _leave_signals() -> None:
+def _leave_signals():
     """What is forked is its own, and ends by SIGTERM as any program."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def kill_descendants() -> None:
+def kill_descendants():
     """All processes that this one has started, and theirs, at once."""
     _signal_all(_descendants(os.getpid()), signal.SIGKILL)
 
 
-def _signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+def _signal_all(pids, number):
     for pid in list(pids):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
-def _descendants(pid: int) -> Iterator[int]:
+def _descendants(pid):
     for child in _children(pid):
         yield child
         yield from _descendants(child)
 
 
-def _children(pid: int) -> Iterator[int]:
+def _children(pid):
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             yield from map(int, file.read_text().split())

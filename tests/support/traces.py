@@ -1,14 +1,13 @@
 """Traces of other programs, converted by the command line."""
 
 import re
-from pathlib import Path
 
 from command import ioplan
 
-from ioplan.trace import Ios, Prepared, known_survey
+from ioplan.trace import Prepared, known_survey
 
 
-def converted(data: bytes, folder: Path, *words: str) -> tuple[Ios, dict[str, int]]:
+def converted(data, folder, *words):
     """The I/Os of a trace, and what was left out of it."""
     path, out = folder / "trace", folder / "out.iotrace"
     path.write_bytes(data)
@@ -19,14 +18,14 @@ def converted(data: bytes, folder: Path, *words: str) -> tuple[Ios, dict[str, in
     return Prepared.open(out).ios, {reason: int(count) for reason, count in left}
 
 
-def info_of(path: Path) -> str:
+def info_of(path):
     """What is in a trace, as it is shown."""
     done = ioplan("trace", "info", path)
     assert done.code == 0, done.err
     return done.out
 
 
-def figure(text: str, pattern: str) -> float:
+def figure(text, pattern):
     """A number of what is shown."""
     found = re.search(pattern, text)
     assert found, text

@@ -3,9 +3,8 @@
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
-from command import Done, ioplan
+from command import ioplan
 from msgspec import Struct
 
 from ioplan import Session
@@ -26,7 +25,7 @@ class Truths(Struct, frozen=True):
     """Test with cell, expectation, outcome."""
 
 
-def _end_says(out: str, outcomes: Counter[str]) -> bool:
+def _end_says(out, outcomes):
     """Whether the end of a run counts these outcomes."""
     total = counted(outcomes.total(), "expectation")
     unmet = {name: count for name, count in outcomes.items() if name != "held"}
@@ -39,7 +38,7 @@ def _end_says(out: str, outcomes: Counter[str]) -> bool:
     )
 
 
-def truths_of(done: Done, store: Path) -> Truths:
+def truths_of(done, store):
     """What a session that has just ended is said to be; fails where two doors differ."""
     assert done.code in (0, 1), done.err
     listed = ioplan("ls", "--limit", 1, "--format", "json").out

@@ -1,17 +1,11 @@
 """What a backend of the tests needs not say: one in virtual time, which can do anything."""
 
-from typing import Any
-
 from ioplan.backends import (
     Availability,
-    Gap,
-    ProgressCallback,
     TargetFacts,
-    TargetRequest,
     ignore_progress,
 )
 from ioplan.core.context import Closing
-from ioplan.job import Job
 from ioplan.language.spoken import VOCABULARY
 
 
@@ -22,23 +16,23 @@ class VirtualBackend:
     virtual_time = True
     speaks = VOCABULARY
 
-    def availability(self, options: dict[str, Any]) -> Availability:
+    def availability(self, options):
         return Availability(usable=True, version="1")
 
-    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
+    def gaps(self, job, options):
         return []
 
-    def native(self, job: Job, options: dict[str, Any]) -> str:
+    def native(self, job, options):
         return job.model_dump_json()
 
-    def open(self, request: TargetRequest) -> Any:
+    def open(self, request):
         raise NotImplementedError
 
 
 class VirtualDrive:
     """Nothing is held."""
 
-    def __init__(self, path: str, capacity_bytes: int, **identity: str) -> None:
+    def __init__(self, path, capacity_bytes, **identity):
         self.facts = TargetFacts(
             path=path,
             kind="simulated",
@@ -47,13 +41,13 @@ class VirtualDrive:
             identity=identity,
         )
 
-    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
+    def purge(self, on_progress=ignore_progress):
         return "every block erased"
 
-    def idle(self, pause_ns: int) -> None:
+    def idle(self, pause_ns):
         pass
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
@@ -63,7 +57,7 @@ class VirtualExecution(Closing):
     never_waits = True
     stopped = False
 
-    def stop(self) -> None:
+    def stop(self):
         self.stopped = True
 
     kill = close = stop

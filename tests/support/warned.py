@@ -1,7 +1,5 @@
 """Warnings of a run, without those of what the host did meanwhile."""
 
-from collections.abc import Iterable
-
 OF_THE_HOST = (
     *("latencies include it", "the generator, not the drive", "frequency changed"),
     *("the hypervisor stole", "CPUs throttled", "timers are only as fine"),
@@ -10,6 +8,6 @@ OF_THE_HOST = (
 )
 
 
-def not_of_the_host(warnings: Iterable[str]) -> tuple[str, ...]:
+def not_of_the_host(warnings):
     """What is left is said on a calm machine as well."""
     return tuple(one for one in warnings if not any(w in one for w in OF_THE_HOST))

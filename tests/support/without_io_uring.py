@@ -1,14 +1,13 @@
 """The engine where the kernel forbids it a ring: in its sync mode."""
 
 import sys
-from pathlib import Path
 
 import paths
 
 from ioplan_io_uring import engine_path
 
 
-def engine_without_io_uring(folder: Path) -> str:
+def engine_without_io_uring(folder):
     """A program in the folder that is that engine."""
     forbid = f"exec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py"
     script = folder / "engine"
