@@ -294,6 +294,16 @@ def test_a_rate_that_is_missed_has_a_warning(tmp_path, store_path):
     assert f"{share} of its rate was reached" in " ".join(tables.split())
 
 
+@pytest.mark.slow
+def test_flushes_are_no_arrivals_of_a_rate(tmp_path, store_path):
+    load = "random 4KiB 0/100, qd 4, flush every 1, rate 9000000 iops"
+    run(tmp_path, f'test "t" {{ run {load} for 1s }}')
+    (missed,) = last_records(store_path)
+    assert missed.streams[0].sync_ios
+    share = percent_text(100 * missed.total.ios / (9_000_000 * missed.run_s))
+    assert f"stream main: {share} of its rate was reached" in missed.warnings[-1]
+
+
 UNTIL_STEADY = """precondition fob { purge }
 test "t" {
   after fob

@@ -21,7 +21,7 @@ from ioplan.records.record import (
 )
 from ioplan.records.telemetry import Telemetry
 from ioplan.results.measure.histogram import Histogram, Ints, bucket_count
-from ioplan.workload import COUNTED, Direction
+from ioplan.workload import COUNTED, DIRECTIONS, Direction
 
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
@@ -37,6 +37,14 @@ def moved(
 ) -> int:
     """The sum of I/Os or bytes by direction; of reads and writes if none is named."""
     return sum(amounts.get(direction, 0) for direction in directions)
+
+
+def arrivals(stream: StreamCounts | StreamResult) -> tuple[int, int]:
+    """How many I/Os of a rated stream were done, and how many were due: those, failed
+    ones too, and the backlog. Flushes and commits are of writes, and none of them."""
+    parts = [part for d, part in stream.directions.items() if d in DIRECTIONS]
+    done = sum(part.ios + part.errors for part in parts)
+    return done, done + stream.backlog_ios
 
 
 def clamp(value: float, low: float, high: float) -> float:

@@ -30,6 +30,7 @@ from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import NO_DETAIL, Sample, figure
 from ioplan.results.measure.series import spent
 from ioplan.results.measure.steady_state import WAF
+from ioplan.results.measure.tally import arrivals
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried
 from ioplan.runner.prepare.fit import described
@@ -334,8 +335,7 @@ def _missed_rates(step: Run | Prepare, measurement: Measurement) -> Iterator[str
     if isinstance(step, Run) and step.probing:
         return
     for stream in measurement.result.streams if measurement.result else ():
-        done = sum(part.ios for part in stream.directions.values())
-        due = done + stream.backlog_ios
+        done, due = arrivals(stream)
         if due and done < REACHED * due:
             yield (
                 f"stream {stream.name}: {percent_text(100 * done / due)} of its rate "

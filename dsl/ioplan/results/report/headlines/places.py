@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ioplan.core.grouping import grouped
 from ioplan.core.units import bandwidth_text, iops_text
 from ioplan.language.quantity import size_text
+from ioplan.results.measure.tally import arrivals
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.headlines.headline import Place
 from ioplan.results.report.point import Point, does
@@ -72,11 +73,10 @@ def is_rated(point: Point) -> bool:
 
 def is_reached(point: Point) -> bool:
     """Whether all came at the rate that the plan sets, so that it has no spread."""
-    streams = [stream for run in point.counted for stream in run.streams]
-    done = sum(d.ios for stream in streams for d in stream.directions.values())
-    backlog = sum(stream.backlog_ios for stream in streams)
+    counts = [arrivals(stream) for run in point.counted for stream in run.streams]
+    done, due = (sum(column) for column in zip((0, 0), *counts, strict=True))
     rated = all(stream.rate for stream in _streams(point))
-    return rated and backlog <= MOST_BACKLOG * done
+    return rated and due - done <= MOST_BACKLOG * done
 
 
 def rates_of(points: Sequence[Point]) -> tuple[str, ...]:
