@@ -176,6 +176,11 @@ class Steady(Model):
         return self.reached and not self.limits
 
     @property
+    def word(self) -> str:
+        """Of a window that is reached: `settled`, of a drive only as it is."""
+        return "settled" if self.limits else "steady"
+
+    @property
     def claim(self) -> str:
         """`steady` only where the drive's state can bear it, else with the reason."""
         if not self.reached:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf, sqrt
 from statistics import fmean, median, pstdev
 
@@ -116,16 +116,19 @@ class OverTime(Struct, frozen=True, dict=True):
         written = self.written_bytes[: cut - 1] or [0]
         return sum(written) + share * fmean(written)
 
-    @property
+    @cached_property
     def last_fall(self) -> list[float]:
         """The end of it, where the rate fell too late to tell what it sustains."""
         values = self.values
         if self.is_steered or self.burst:
             return []
         least = 1 if len(values) < MIN_BATCHES + LEAST_LEVEL else LEAST_LEVEL
-        ends = ((values[:-n], values[-n:]) for n in range(least, len(values)))
-        falls = (end for begin, end in ends if max(end) < FALL * min(begin))
-        return next(falls, self._end_of_decline())
+        lowest = [*accumulate(values, min)]
+        highest = [*accumulate(reversed(values), max)]  # of the last one, two, …
+        for count in range(least, len(values)):
+            if highest[count - 1] < FALL * lowest[-count - 1]:
+                return values[-count:]
+        return self._end_of_decline()
 
     def _end_of_decline(self) -> list[float]:
         """The last part of a rate that falls slowly all the time."""
@@ -258,7 +261,7 @@ def stated(
         return Stated(value, rates(Metric(name="iops", direction=direction)))
     over, steady = rates(metric), getattr(samples[-1].record, "steady", None)
     if steady and steady.reached and steady.metric == str(metric):
-        text = f"the mean of the {steady.window} values of the {_word(steady)} window"
+        text = f"the mean of the {steady.window} values of the {steady.word} window"
         text += f": {steady.evidence}" * bool(steady.evidence)
         return Stated(Figure(steady.mean), over, text, steady)
     if over.burst:
@@ -289,14 +292,10 @@ def _in_steady_window(metric: Metric, samples: Sequence[Sample]) -> Stated | Non
         return None
     steady = record.steady
     assert steady and steady.begin_s is not None
+    if steady.metric == str(metric):
+        return None
     begin_ns = round(steady.begin_s * SECOND_NS)
     intervals = IntervalCounts(detail.intervals)
     window = stretch(intervals, begin_ns, inf, record.asked.job.streams)
-    if window is None or steady.metric == str(metric):
-        return None
-    text = f"the figure of the {_word(steady)} window"
-    return Stated(window.figure(metric), definition=text)
-
-
-def _word(steady: Steady) -> str:
-    return "settled" if steady.limits else "steady"
+    text = f"the figure of the {steady.word} window"
+    return Stated(window.figure(metric), definition=text) if window else None

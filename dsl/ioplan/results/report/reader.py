@@ -61,11 +61,12 @@ class Reader:
     def figures(
         self, metrics: Sequence[Metric], records: Sequence[RunRecord]
     ) -> list[Figure]:
-        """Several metrics of run part of the same runs: a row of a table."""
+        """Several metrics of one part of the same runs: a row of a table."""
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
         if any(map(ends_steady, records)):
-            return [self.stated(metric, records).figure for metric in metrics]
+            samples = self._whole_samples(records)
+            return [stated(metric, samples).figure for metric in metrics]
         measured = [run for run in records if _has_io(run)]
         bare = [Sample(run, NO_DETAIL) for run in measured or records]
         scope = scope_of(metrics[0], bare)

@@ -134,9 +134,8 @@ class TestFigures(Struct, frozen=True, dict=True):
         burst = self._burst(metric, point, over)
         figure = replace(figure, error_percent=over.error_percent, burst=burst)
         if steady:
-            word = "settled" if steady.limits else "steady"
-            percent = steady.range_percent
-            return replace(figure, spread="range", spread_percent=percent, word=word)
+            own = {"spread_percent": steady.range_percent, "word": steady.word}
+            return replace(figure, spread="range", **own)
         if over.spread_percent is None or is_reached(point):
             return figure
         return replace(figure, spread="±", spread_percent=over.spread_percent)
