@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ioplan.core.grouping import grouped
 from ioplan.records.record import RunRecord
 
 
@@ -13,9 +14,7 @@ def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
     Of the run that was last asked for there it is the last finished record, or else
     the last. What an edited plan no longer has does not count.
     """
-    by_slot: dict[tuple[object, ...], list[RunRecord]] = {}
-    for record in (r for r in records if not r.asked.removed):
-        by_slot.setdefault(_slot(record), []).append(record)
+    by_slot = grouped((r for r in records if not r.asked.removed), key=_slot)
     last = {id(_last(repeated)) for repeated in by_slot.values()}
     return [record for record in records if id(record) in last]
 

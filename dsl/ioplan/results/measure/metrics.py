@@ -209,10 +209,8 @@ class Stretch(Totals):
         """The figure for a chart: a percentile also of few I/Os."""
         if metric.percent is None:
             return figure(metric, [self.sample]).value
-        histogram, scope = (
-            merged(metric, [self.sample]),
-            scope_of(metric, [self.sample]),
-        )
+        histogram = merged(metric, [self.sample])
+        scope = scope_of(metric, [self.sample])
         return _clamped_ns(metric, histogram, scope) if histogram.total else None
 
 
@@ -365,10 +363,8 @@ def more_is_better(metric: Metric) -> bool:
 
 def _telemetry(metric: Metric, scope: Scope) -> Answer:
     """The mean over the time of all runs; of temperatures the highest."""
-    runs, name = (
-        [run for run in scope.runs if run.run_s],
-        TELEMETRY_METRICS[metric.name],
-    )
+    runs = [run for run in scope.runs if run.run_s]
+    name = TELEMETRY_METRICS[metric.name]
     values = [getattr(run.telemetry, name, None) for run in runs]
     is_highest = metric.name == "temperature"
     return _highest(values) if is_highest else _mean_over_time(values, runs)

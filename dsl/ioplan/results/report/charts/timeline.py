@@ -111,17 +111,19 @@ def timelines(
     """A timeline for each step of the cells, or one for all steps of a cell."""
     for cell in cells:
         lines, written = dict[str, Timeline](), 0.0
+        joined = _joined(cell) if is_joined else None
         for timed in cell:
-            point, step = timed.point, timed.point.dimensions.get("step", "")
-            if is_joined:
-                dimensions, runs = (
-                    without(point.dimensions, "step"),
-                    [t.run for t in cell],
-                )
-                point, step = replace(point, dimensions=dimensions, runs=runs), ""
-            line = lines.setdefault(step, Timeline(point))
+            point = joined or timed.point
+            line = lines.setdefault(point.dimensions.get("step", ""), Timeline(point))
             written = _extend(line, timed, written, reader, {*metrics, RATE})
         yield from lines.values()
+
+
+def _joined(cell: Cell) -> Point:
+    """The steps of a cell as one point."""
+    first = cell[0].point
+    dimensions = without(first.dimensions, "step")
+    return replace(first, dimensions=dimensions, runs=[timed.run for timed in cell])
 
 
 def _extend(

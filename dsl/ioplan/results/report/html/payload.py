@@ -58,10 +58,10 @@ def runs_json(frame: Frame) -> str:
 def about_json(document: Document) -> str:
     """What all pictures of the page have in common, and where they come from."""
     sources = [asdict(source) for source in document.sources]
-    named = {"plan": document.screen.title, "caveat": document.screen.badge}
     colors = [color._asdict() for color in COLORS]
     palette = {"colors": colors, "grey": GREY._asdict()}
-    return safe({**named, "sources": sources, "palette": palette})
+    plan = document.screen.title
+    return safe({"plan": plan, "sources": sources, "palette": palette})
 
 
 def safe(value: Any) -> str:

@@ -23,6 +23,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.grouping import grouped
 from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
 from ioplan.results.store.errors import StoreError, short_reason
 from ioplan.results.store.pushing import compared, not_there, push_session
@@ -204,10 +205,7 @@ def enter_missing(outbox: Outbox) -> None:
 
 
 def by_place(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    places: dict[str, list[Entry]] = {}
-    for entry in entries:
-        places.setdefault(entry.place, []).append(entry)
-    return places
+    return grouped(entries, key=lambda entry: entry.place)
 
 
 def main(store: str, life_s: str, lock: str = "") -> None:
