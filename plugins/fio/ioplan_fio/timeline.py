@@ -8,6 +8,7 @@ that comes just before the end waits for it, so that no sliver of an interval is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import starmap
 from typing import Any
 
 from ioplan.backends import (
@@ -57,10 +58,13 @@ class Timeline:
             self._warming, self._t_ns = False, 0
         t_ns = self._runtime_ns(report)
         end_ns, sliver_ns = self.job.run_ns, self.job.interval_ns // 2
-        is_last = end_ns and t_ns > end_ns - sliver_ns
-        if t_ns <= self._t_ns or is_last or self._is_torn(report):
+        if t_ns <= self._t_ns or (end_ns and t_ns > end_ns - sliver_ns):
             return None
-        return self._interval(report, t_ns)
+        totals = self._totals(report)
+        befores = ((self._sums.get(key, Cumulative()), totals[key]) for key in totals)
+        if any(starmap(is_torn, befores)):
+            return None
+        return self._interval(report, t_ns, totals)
 
     def finish(self) -> Progress | None:
         """The last interval, with what no other has; None where nothing is left."""
@@ -71,7 +75,7 @@ class Timeline:
         if self._warming:
             return None
         t_ns = max(self._runtime_ns(self.last), self._t_ns + MS_NS)
-        found = self._interval(self.last, t_ns)
+        found = self._interval(self.last, t_ns, self._totals(self.last))
         empty = not any(s.directions or s.sync_ios for s in found.streams)
         return None if empty and self._runtime_ns(self.last) < t_ns else found
 
@@ -158,43 +162,40 @@ class Timeline:
         threads = [job for _, one, jobs in parts if not one.starts_ns for job in jobs]
         return not all(job.has_measured for job in threads if job.has_begun)
 
-    def _is_torn(self, report: LiveReport) -> bool:
-        return any(
-            is_torn(
-                self._sums.get((index, direction), Cumulative()),
-                _since_start(direction, stream, jobs),
-            )
+    def _totals(self, report: LiveReport) -> dict[Key, Cumulative]:
+        return {
+            (index, direction): _since_start(direction, stream, jobs)
             for index, stream, jobs in self._by_stream(report)
             for direction in (*DIRECTIONS, FLUSH)
-        )
+        }
 
-    def _interval(self, report: LiveReport, t_ns: int) -> Progress:
+    def _interval(
+        self, report: LiveReport, t_ns: int, totals: dict[Key, Cumulative]
+    ) -> Progress:
         interval_ns, self._t_ns = t_ns - self._t_ns, t_ns
-        streams = tuple(self._stream(*part) for part in self._by_stream(report))
-        self.moved_bytes = sum(total.bytes for total in self._sums.values())
+        streams = tuple(self._stream(*part, totals) for part in self._by_stream(report))
+        self._sums = totals
+        self.moved_bytes = sum(total.bytes for total in totals.values())
         return Progress(t_ns=t_ns, interval_ns=interval_ns, streams=streams)
 
     def _stream(
-        self, index: int, stream: JobStream, jobs: list[LiveJob]
+        self,
+        index: int,
+        stream: JobStream,
+        jobs: list[LiveJob],
+        totals: dict[Key, Cumulative],
     ) -> StreamCounts:
-        found = {
-            d: self._direction(index, d, stream, jobs) for d in (*DIRECTIONS, FLUSH)
-        }
+        parts: dict[Direction, Counts] = {}
+        for direction in (*DIRECTIONS, FLUSH):
+            before = self._sums.get((index, direction), Cumulative())
+            parts[direction] = interval(before, totals[index, direction]).counts()
         syncs = sum(job.sync.lat.count for job in jobs)
         new_syncs, self._syncs[index] = syncs - self._syncs[index], syncs
         return StreamCounts(
             name=stream.name,
-            directions={d: part for d, part in found.items() if part.ios or part.bytes},
+            directions={d: part for d, part in parts.items() if part.ios or part.bytes},
             sync_ios=new_syncs,
         )
-
-    def _direction(
-        self, index: int, direction: Direction, stream: JobStream, jobs: list[LiveJob]
-    ) -> Counts:
-        key = index, direction
-        before = self._sums.get(key, Cumulative())
-        after = self._sums[key] = _since_start(direction, stream, jobs)
-        return interval(before, after).counts()
 
     def _warmup(self, report: LiveReport) -> Progress | None:
         t_ns = self._runtime_ns(report)
