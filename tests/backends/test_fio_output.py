@@ -436,11 +436,12 @@ def test_documents_whose_figures_are_of_different_moments(drawn):
         assert one.sum_ns == pytest.approx(
             histogram.mean_ns() * one.ios, rel=0.02, abs=2 * one.ios
         )
-    assert sum(one.sum_ns for one in own) == pytest.approx(sum(values_ns), rel=0.005)
+    # a sum of another moment is kept within the buckets, an extreme at their edge
+    assert sum(one.sum_ns for one in own) == pytest.approx(sum(values_ns), rel=1 / 64)
     whole = counts.sum_sq_ns2
-    assert sum(one.sum_sq_ns2 for one in own) == pytest.approx(whole, rel=0.01)
-    assert max(one.max_ns for one in own) == pytest.approx(max(values_ns), rel=0.01)
-    assert min(one.min_ns for one in own) == pytest.approx(min(values_ns), rel=0.01)
+    assert sum(one.sum_sq_ns2 for one in own) == pytest.approx(whole, rel=1 / 32)
+    assert max(one.max_ns for one in own) == pytest.approx(max(values_ns), rel=1 / 64)
+    assert min(one.min_ns for one in own) == pytest.approx(min(values_ns), rel=1 / 64)
 
 
 def test_a_run_in_which_nothing_was_done(tmp_path, target):
