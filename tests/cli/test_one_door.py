@@ -213,7 +213,7 @@ def forced(key):
 
 def needs(key):
     if key[0] in ON_ROOT and os.geteuid():
-        pytest.skip("needs root")
+        pytest.skip("LEFT OUT: needs root")
 
 
 @pytest.mark.parametrize("key", [*CALLS, *FOREIGN], ids="-".join)
@@ -349,7 +349,7 @@ def test_what_is_no_folder_stays(call, made, tmp_path):
 
 def test_a_log_of_a_device_is_replaced_and_its_other_name_is_not(made, tmp_path):
     if not device.can_mount():
-        pytest.skip("needs FUSE")
+        pytest.skip("LEFT OUT: needs FUSE")
     log, other = tmp_path / "x.iolog", tmp_path / "other"
     other.write_bytes(device.MAGIC + bytes(64))
     log.hardlink_to(other)

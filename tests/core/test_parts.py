@@ -131,6 +131,7 @@ CASES = {
     "no document": ('"docs/safety.md"', '"docs/gone.md"', "there is no docs/gone.md"),
     "half a row": ('tried = "a disk that no lab file names"', "", "needs document, sent"),
     "never run": ("mark.slow", 'mark.skip(reason="")', SKIPPED),
+    "not by its body": ("assert True", "pytest.skip()", SKIPPED),
     "on no machine": ("mark.slow", "mark.skipif(True)", SKIPPED),
     "no file of it": ("import pytest", "pytestmark = pytest.mark.skip", SKIPPED),
     "no test": (DEFINED, "def helper", "as a text, above a test"),

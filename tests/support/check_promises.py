@@ -18,7 +18,10 @@ MARKER = re.compile(
     r"\bmark\.promise\(([^()]*)\)(?=.*?^\s*(?:def|class) (\w+))", re.S | re.M
 )
 """Its ids, and what it stands above."""
-ALWAYS_SKIPS = re.compile(r"pytestmark = .*mark\.skip\b|mark\.skip\(|skipif\(True")
+ALWAYS_SKIPS = re.compile(
+    r"pytestmark = .*mark\.skip\b|mark\.skip\(|skipif\(True|^    pytest\.skip\(", re.M
+)
+"""The last one is a body's own statement, under no condition."""
 
 
 def main(root):
