@@ -143,7 +143,7 @@ def test_hosts_write_other_places(hosts, pattern):
         assert sum(blocks) == ios
 
 
-LATE_MS = 300
+LATE_MS = 1000
 LATE = """#!/bin/sh
 [ "$1" = run ] || exec {engine} "$@"
 mkfifo {folder}/$$
@@ -162,8 +162,8 @@ def test_a_host_that_is_late_is_seen(tmp_path):
     done = hosts.run(READ.replace("LONG", "200ms"))
     assert done.code == 0, done
     (record,) = hosts.records()
-    # the word comes before the time: so much of the lateness is not seen
-    assert record.backend.facts["start_skew_ns"] > (LATE_MS - 200) * MS_NS
+    # the word comes before the time, and a busy machine delays the other host as well
+    assert record.backend.facts["start_skew_ns"] > LATE_MS / 5 * MS_NS
     (warning,) = [text for text in record.warnings if "began" in text]
     assert warning.startswith("h2 began ")
     assert warning.endswith("more than 2 ms")
