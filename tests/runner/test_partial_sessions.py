@@ -95,7 +95,7 @@ def test_a_test_that_never_began_is_told_of(bench):
     found = reported(bench, text)
     first, second = found.sections
     assert (first.title, second.title) == ("A", "B")
-    assert second.pictures == () and len(second.runs.rows) == 1
+    assert not second.pictures and len(second.runs.rows) == 1
     assert [line.text for line in second.judged] == ["not measured: expect iops > 1"]
     assert worst(second) == "undecided"
     assert "5 of 6 expectations not measured" in chips(found)

@@ -27,7 +27,8 @@ from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.results.exports.export import Records
 from ioplan.results.exports.formats import arrow_table
 from ioplan.results.exports.rows import Kind
-from ioplan.results.report.documents import ChartSpec, Document
+from ioplan.results.report.build import Document
+from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.html.page import chart_named, chart_page, charts_of
 from ioplan.results.report.judgements import Judgement, judgements, verdict_lines
 from ioplan.results.store.store import Store, session_now
@@ -95,8 +96,8 @@ class Session:
         """What did not hold, a line each; empty if all did."""
         failed = [run for run in self.records if run.status != "ok"]
         lines = [f"{run.asked.test}: {run.message}" for run in failed]
-        judged = verdict_lines(self._judgements, limits=True)
-        lines += [text for outcome, text in judged if outcome != "held"]
+        judged = verdict_lines(self._judgements)
+        lines += [line.text for line in judged if line.outcome != "held"]
         if not self.held and not lines:
             lines = [f"the session is {self.status}, exit code {self.exit_code}"]
         return "\n".join(lines)

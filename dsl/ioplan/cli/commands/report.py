@@ -21,10 +21,9 @@ from ioplan.records.session import Session
 from ioplan.results.compare.blocks import compared
 from ioplan.results.report.badge import badge as badge_of
 from ioplan.results.report.blocks import Facts
-from ioplan.results.report.build import document
+from ioplan.results.report.build import Document, document
 from ioplan.results.report.conformance.conformance import JudgedSession
 from ioplan.results.report.conformance.conformance import conformance as conformance_of
-from ioplan.results.report.documents import Document
 from ioplan.results.report.html.browser import BrowserError, picture
 from ioplan.results.report.html.page import (
     NO_COVER,

@@ -1,27 +1,27 @@
-"""A history as blocks, and as a report's document: what changed, series by series."""
+"""A history as blocks, and these as a report's document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Literal
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
-from ioplan.language.metric import METRICS
 from ioplan.results.compare.blocks import percent_change
 from ioplan.results.history.model import Change, History, Level, Point, Series
 from ioplan.results.history.monitor import budget
-from ioplan.results.report.blocks import Chip, Facts, Judged, Table, Text, Tone
-from ioplan.results.report.charts.request import NAMES
-from ioplan.results.report.documents import (
-    ChartSpec,
-    Column,
-    Document,
+from ioplan.results.report.blocks import (
+    Chip,
     FirstScreen,
-    Frame,
-    Section,
+    Judged,
+    Line,
+    Outcome,
+    Table,
+    Text,
 )
+from ioplan.results.report.build import Document
+from ioplan.results.report.charts.request import NAMES
+from ioplan.results.report.documents import ChartSpec, Column, Frame
 from ioplan.results.report.first_screen import MOST_CHIPS
 from ioplan.results.report.terminal.sparkline import level_line
 
@@ -29,25 +29,27 @@ WIDTH = 16
 CALM = 0.1
 """A sparkline reaches this share up and down at least: little noise is to look so."""
 MOST_ROWS = 40
-TONES: dict[str, Tone] = {"worse": "bad", "better": "good"}
+OUTCOMES: dict[str, Outcome] = {"worse": "failed", "better": "held"}
 NO_OTHER = "nothing else that is recorded changed"
 GRADUAL = "gradual, so no single session is the cause"
 WHEN = {-1: "the session before", 0: "with it", 1: "the session after"}
 
 
-def blocks(history: History, everything: bool) -> Iterator[Text | Table]:
+def blocks(history: History, everything: bool) -> Iterator[Line | Table]:
     """Tables by group, the changes, and one sentence."""
-    is_single = len(history.series) == 1
-    if is_single:
+    if len(history.series) == 1:
         yield from _sessions(history.series[0], everything)
     else:
         for heading, group in groupby(history.series, key=_heading):
             yield _table(heading, list(group))
-    for series in history.series:
-        for text in change_texts(series):
-            name = "" if is_single else f"{series.name}: "
-            yield Text(f"{name}{text.text}", text.tone)
+    yield from _changes(history)
     yield Text(sentence(history), "strong")
+
+
+def _changes(history: History) -> Iterator[Judged]:
+    for series in history.series:
+        name = f"{series.name}: " * (len(history.series) > 1)
+        yield from (Judged(o.outcome, name + o.text) for o in change_lines(series))
 
 
 def _heading(series: Series) -> str:
@@ -74,17 +76,17 @@ def _sparkline(series: Series) -> str:
     return level_line(values, low, high, WIDTH)
 
 
-def _sessions(series: Series, everything: bool) -> Iterator[Text | Table]:
+def _sessions(series: Series, everything: bool) -> Iterator[Line | Table]:
     changes = {change.point: change for change in series.changes}
     first = 0 if everything else max(0, len(series.points) - MOST_ROWS)
     rows = []
     for place, point in list(enumerate(series.points))[first:]:
         change = changes.get(place)
-        tone = TONES[change.verdict] if change else "plain"
+        outcome = OUTCOMES[change.verdict] if change else "none"
         value = metric_text(point.value, series.unit)
         ratio = percent_change(change.ratio) if change else ""
         texts = (point.session, _date(point), value, ratio, "; ".join(point.changed))
-        rows.append(tuple(Text(text, tone) for text in texts))
+        rows.append(tuple(Judged(outcome, text) for text in texts))
     headings = "session", "began (UTC)", series.metric, "change", "what else changed"
     yield Text(f"{series.name}, {_heading(series)}", "strong")
     yield Text(f"{_sparkline(series)}  band {band_text(series)}")
@@ -114,17 +116,17 @@ def _date(point: Point) -> str:
     return point.at[:16].replace("T", " ")
 
 
-def change_texts(series: Series) -> Iterator[Text]:
+def change_lines(series: Series) -> Iterator[Judged]:
     """The changes, and the newest signal if it is none yet or no longer one."""
     for change in series.changes:
-        yield Text(change_line(series, change), TONES[change.verdict])
+        yield Judged(OUTCOMES[change.verdict], change_line(series, change))
     for newest in series.signals[-1:]:
         since = f"a change since {newest.session}"
         if newest.state == "suspected":
             text = f"suspected: {since}; more sessions confirm or withdraw it"
-            yield Text(text, "warning")
+            yield Judged("undecided", text)
         elif newest.state == "withdrawn":
-            yield Text(f"withdrawn: {since}, by {newest.seen}", "warning")
+            yield Judged("undecided", f"withdrawn: {since}, by {newest.seen}")
 
 
 def change_line(series: Series, change: Change) -> str:
@@ -176,13 +178,10 @@ def _promise(history: History, judged: Sequence[Series]) -> str:
     return f"{promise}, without the {len(others)} that have {sessions}"
 
 
-# A page: a picture of each series, and what changed.
+# A page: the same, and a picture of each series.
 
-LABEL = "Sessions"
 X = Column("x", "session, the oldest first", "")
 NAMED = (*(Column(n, n) for n in ("session", "began")), Column("with", "changed"))
-OUTCOMES: dict[Tone, str] = {"bad": "failed", "good": "held", "warning": "undecided"}
-VERDICTS: tuple[Literal["failed", "held"], ...] = ("failed", "held")
 MOST_POINTS = 5000
 BAND = (
     "line and band: the mean of a level, and where 19 of 20 of its sessions lie; a "
@@ -191,50 +190,21 @@ BAND = (
 
 
 def document(history: History, made: str) -> Document:
-    tests = groupby(history.series, key=lambda own: (own.test, own.group, own.metric))
-    sections = [_section(n, list(group)) for n, (_, group) in enumerate(tests, 1)]
-    changes = [line for section in sections for line in section.judged]
-    outcomes = [line.outcome for line in changes]
-    chips = [Chip(line.text, line.tone) for line in changes[:MOST_CHIPS]]
+    changes = [*_changes(history)]
+    outcomes = {line.outcome for line in changes}
+    dates = [_date(point) for series in history.series for point in series.points]
+    number = counted(history.sessions, "session")
+    ends = f"{number}, {min(dates)} to {max(dates)} UTC" if dates else number
     return Document(
         screen=FirstScreen(
             title=f"History of {history.plan}",
-            line=made,
-            outcome=next((v for v in VERDICTS if v in outcomes), "none"),
+            line=f"{ends} · series parted by {', '.join(history.by)}",
+            outcome=next((v for v in OUTCOMES.values() if v in outcomes), "none"),
             sentence=f"{sentence(history)}.",
-            chips=tuple(chips),
+            chips=tuple(Chip(o.text, o.tone) for o in changes[:MOST_CHIPS]),
         ),
         made=made,
-        sessions=(Facts(LABEL, tuple(_facts(history))),),
-        sections=tuple(sections),
-        absent=(),
-    )
-
-
-def _facts(history: History) -> Iterator[tuple[str, str]]:
-    dates = [_date(point) for series in history.series for point in series.points]
-    yield "number", str(history.sessions)
-    if dates:
-        yield "first", min(dates)
-        yield "last", max(dates)
-    yield "series parted by", ", ".join(history.by)
-
-
-def _section(number: int, group: Sequence[Series]) -> Section:
-    first = group[0]
-    lines = [
-        Judged(OUTCOMES[text.tone], f"{series.name}: {text.text}")
-        for series in group
-        for text in change_texts(series)
-    ]
-    return Section(
-        id=f"test-{number}",
-        title=f"{first.test}, {first.metric}: {group_text(first)}",
-        judged=tuple(line for line in lines if line.outcome != "undecided"),
-        remarks=tuple(line for line in lines if line.outcome == "undecided"),
-        pictures=tuple(map(picture, group)),
-        runs=_level_table(group),
-        counted=counted(max(len(series.points) for series in group), "session"),
+        blocks=(*blocks(history, everything=True), *map(picture, history.series)),
     )
 
 
@@ -283,20 +253,3 @@ def _bands(level: Level, first: int) -> Iterator[tuple[float, ...]]:
     for at in range(first, level.last + 1):
         factor = step ** (at - level.last)
         yield at + 0.5, at + 1.5, *(factor * end for end in ends)
-
-
-def _level_table(group: Sequence[Series]) -> Frame:
-    """A row for each level; all series of a group are of one metric."""
-    metric = group[0].metric
-    names = ("cell", "metric", "since", "until")
-    columns = (
-        *(Column(name, name) for name in names),
-        Column("sessions", "sessions", ""),
-        Column(f"value_{metric}", metric, METRICS.get(metric, ("ns",))[0]),
-    )
-    rows = []
-    for series, level in ((own, level) for own in group for level in own.levels):
-        points = series.points[level.first : level.last + 1]
-        dates = _date(points[0]), _date(points[-1])
-        rows.append((series.name, metric, *dates, len(points), level.value))
-    return Frame(columns, rows)

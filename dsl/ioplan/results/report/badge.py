@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from ioplan.results.report.documents import Document
+from ioplan.results.report.build import Document
 from ioplan.results.report.judgements import outcomes_of, outcomes_text
 
 COLORS = {"held": "#2a7d4f", "failed": "#b3261e", "undecided": "#8a6100"}

@@ -51,6 +51,9 @@ TONES: dict[str, Tone] = {
 }
 
 
+Line = Text | Judged
+
+
 class Facts(Struct, frozen=True):
     """Name and value pairs under a heading."""
 
@@ -66,7 +69,7 @@ class Table(Struct, frozen=True):
 
     title: str
     headings: tuple[str, ...]
-    rows: tuple[tuple[Text, ...], ...]
+    rows: tuple[tuple[Line, ...], ...]
     numeric: frozenset[int] = frozenset()
 
 
@@ -102,3 +105,35 @@ class Bars(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What must be known of its bars, each once with the drives that it is about."""
     link: str = ""
+
+
+Outcome = Literal["held", "failed", "undecided", "none"]
+
+
+class Drive(Struct, frozen=True):
+    """A drive under the label that it has on the whole screen."""
+
+    label: str
+    facts: str
+    is_simulated: bool = False
+
+
+class FirstScreen(Struct, frozen=True):
+    """What is seen before anything is read.
+
+    `badge` is SIMULATED or a profile, `line` says when, how much and by what version.
+    `cards` has all headlines, the most important first.
+    """
+
+    title: str
+    line: str
+    outcome: Outcome = "none"
+    badge: str = ""
+    drives: tuple[Drive, ...] = ()
+    sentence: str = ""
+    chips: tuple[Chip, ...] = ()
+    cards: tuple[Bars, ...] = ()
+    is_in_chips: bool = False
+    """Whether a chip says what the sentence does."""
+    failures: tuple[str, ...] = ()
+    """Remarks on what failed that no chip has."""

@@ -1,21 +1,14 @@
-"""What a report says, before it is drawn: verdicts, sections, charts as rows.
+"""Charts and tables as rows, before they are drawn.
 
 Values stand in the base units of the records: ns, B/s, 1/s, percent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
-
-from ioplan.results.report.blocks import Bars, Chip, Facts, Judged
-from ioplan.results.report.conformance.conformance import Conformance
-from ioplan.results.report.facts import Source
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.judgements import Judgement
-from ioplan.results.report.point import Point
 
 # The kinds of pictures: each is one entry with what terminal and page ask of it.
 #
@@ -158,84 +151,3 @@ class ChartSpec(Struct, frozen=True):
     def marks(self) -> PictureKind:
         """What is true of its marks."""
         return PICTURE_KINDS[self.kind]
-
-
-class Section(Struct, frozen=True):
-    """One test, over all sessions of the report.
-
-    `figures_of` says which rounds the figures are of; it is empty without rounds.
-    `points` are what its tables and charts are of, `headlines` its figures in short, by
-    the labels of sessions that have any. `judged` tells of the `judgements`
-    in fewer lines. `signs` explains the signs in the table of runs.
-    """
-
-    id: str
-    title: str
-    runs: Frame
-    counted: str = ""
-    plan_text: str = ""
-    points: tuple[Point, ...] = ()
-    headlines: Mapping[str, tuple[Headline, ...]] = {}
-    judgements: tuple[Judgement, ...] = ()
-    judged: tuple[Judged, ...] = ()
-    remarks: tuple[Judged, ...] = ()
-    preparations: tuple[str, ...] = ()
-    headers: tuple[Facts, ...] = ()
-    pictures: tuple[ChartSpec, ...] = ()
-    figures_of: str = ""
-    signs: tuple[str, ...] = ()
-    workload: str = ""
-    against: tuple[str, ...] = ()
-    """What speaks against its figures, in a line for each session."""
-    answers: tuple[str, ...] = ()
-    """Which question its replays answer."""
-
-
-Outcome = Literal["held", "failed", "undecided", "none"]
-
-
-class Drive(Struct, frozen=True):
-    """A drive under the label that it has on the whole screen."""
-
-    label: str
-    facts: str
-    is_simulated: bool = False
-
-
-class FirstScreen(Struct, frozen=True):
-    """What is seen before anything is read.
-
-    `badge` is SIMULATED or a profile, `line` says when, how much and by what version.
-    `cards` has all headlines, the most important first.
-    """
-
-    title: str
-    line: str
-    outcome: Outcome = "none"
-    badge: str = ""
-    drives: tuple[Drive, ...] = ()
-    sentence: str = ""
-    chips: tuple[Chip, ...] = ()
-    cards: tuple[Bars, ...] = ()
-    is_in_chips: bool = False
-    """Whether a chip says what the sentence does."""
-    failures: tuple[str, ...] = ()
-    """Remarks on what failed that no chip has."""
-
-
-class Document(Struct, frozen=True):
-    """A whole report. `sessions` has a row for each session, under its label.
-
-    `sources` has what its pictures name of each. `conformance` is what each has done
-    of the tests of SNIA's specification that it claims, `compared` the judgement of
-    two sides.
-    """
-
-    screen: FirstScreen
-    made: str
-    sessions: tuple[Facts, ...]
-    sections: tuple[Section, ...]
-    absent: tuple[str, ...]
-    sources: tuple[Source, ...] = ()
-    conformance: tuple[Conformance, ...] = ()
-    compared: tuple[Judged, ...] = ()

@@ -22,10 +22,17 @@ from ioplan.language.metric import parse_metric
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.assessed import last_assessed, settled, unsteady, without_value
 from ioplan.records.record import RunRecord
-from ioplan.results.report.blocks import Bar, Bars, Chip, Tone
+from ioplan.results.report.blocks import (
+    Bar,
+    Bars,
+    Chip,
+    Drive,
+    FirstScreen,
+    Outcome,
+    Tone,
+)
 from ioplan.results.report.charts.defaults import ABSENT, is_measured
 from ioplan.results.report.charts.request import metric_name
-from ioplan.results.report.documents import Drive, FirstScreen, Outcome, Section
 from ioplan.results.report.facts import Reported, how_measured
 from ioplan.results.report.headlines.contests import (
     Contest,
@@ -38,6 +45,7 @@ from ioplan.results.report.headlines.doubts import caveat_text, shortened
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import OPEN, Judgement, outcomes_of
 from ioplan.results.report.remarks import unsteady_text, warning_lines
+from ioplan.results.report.section import Section
 from ioplan.results.report.sentences import found_at
 
 MOST_CHIPS = 5

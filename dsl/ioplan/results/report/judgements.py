@@ -85,41 +85,31 @@ def judged_lines(by_label: Mapping[str, Sequence[Judgement]]) -> Iterator[Judged
 
     What held in many sessions is one line for all of them.
     """
-    is_many = len(by_label) > MOST_CARDS
-    own = {label: _lines(judged, is_many) for label, judged in by_label.items()}
-    yield from labelled(own)
-    if is_many:
-        every = verdict_lines(chain.from_iterable(by_label.values()), limits=True)
-        yield from (Judged(o, text) for o, text in every if o in SHARED)
+    if len(by_label) <= MOST_CARDS:
+        yield from labelled({k: verdict_lines(own) for k, own in by_label.items()})
+        return
+    lines = {label: [*verdict_lines(own)] for label, own in by_label.items()}
+    yield from labelled(
+        {k: [o for o in own if o.outcome not in SHARED] for k, own in lines.items()}
+    )
+    every = verdict_lines(chain.from_iterable(by_label.values()))
+    yield from (line for line in every if line.outcome in SHARED)
 
 
-def _lines(judged: Sequence[Judgement], without_shared: bool) -> list[Judged]:
-    lines = verdict_lines(judged, limits=True)
-    return [Judged(o, t) for o, t in lines if not without_shared or o not in SHARED]
-
-
-def verdict_lines(
-    judged: Iterable[Judgement], limits: bool = False
-) -> list[tuple[str, str]]:
-    """Outcome and line; where it held and where it was not measured is one line.
+def verdict_lines(judged: Iterable[Judgement]) -> Iterator[Judged]:
+    """Where an expectation held and where it was not measured is one line.
 
     Cells in which it did not hold share a line, too, where these are more than a few.
-    With `limits`, each line has the figures and what they were held against.
     """
-    lines: list[tuple[str, str]] = []
     for expectation, cells in grouped(judged, key=lambda own: own.expectation).items():
-        lines += _met(expectation, cells, limits)
+        yield from _met(expectation, cells)
         for outcome in dict.fromkeys(cell.outcome for cell in cells if cell.verdict):
             if outcome != "held":
-                texts = _unmet(expectation, outcome, cells, limits)
-                lines += ((outcome, text) for text in texts)
-    return lines
+                texts = _unmet(expectation, outcome, cells)
+                yield from (Judged(outcome, text) for text in texts)
 
 
-def _met(
-    expectation: str, cells: Sequence[Judgement], limits: bool
-) -> Iterator[tuple[str, str]]:
-    """The line on the cells where it held, and on those that were not measured."""
+def _met(expectation: str, cells: Sequence[Judgement]) -> Iterator[Judged]:
     held = [own.verdict for own in cells if own.verdict and own.outcome == "held"]
     missing = sum(own.verdict is None for own in cells)
     of = f" of {counted(len(cells), 'cell')}"
@@ -127,41 +117,35 @@ def _met(
     outcome = NOT_MEASURED if missing else "held"
     if held:
         where += f", {missing} {NOT_MEASURED}" if missing else ""
-        differ = limits and any(v.actual != v.limit for v in held)
-        differ = differ or any(v.baseline for v in held)
+        differ = any(v.actual != v.limit or v.baseline for v in held)
         figures = f": {_measured(held)}" if differ else ""
-        yield outcome, f"held{where}: {expectation}{figures}{_why(held)}"
+        yield Judged(outcome, f"held{where}: {expectation}{figures}{_why(held)}")
     elif missing:
-        yield outcome, f"{NOT_MEASURED}{where}: {expectation}"
+        yield Judged(outcome, f"{NOT_MEASURED}{where}: {expectation}")
 
 
-def _unmet(
-    expectation: str, outcome: str, cells: Sequence[Judgement], limits: bool
-) -> list[str]:
+def _unmet(expectation: str, outcome: str, cells: Sequence[Judgement]) -> Iterator[str]:
     """A line for each cell, or one for all of them."""
     unmet = [judgement for judgement in cells if judgement.outcome == outcome]
     verdicts = [judgement.verdict for judgement in unmet if judgement.verdict]
     places = [judgement.cell for judgement in unmet]
     if len(unmet) <= MOST_APART:
-        return [verdict_line(*p, limits) for p in zip(places, verdicts, strict=True)]
+        yield from map(verdict_line, places, verdicts)
+        return
     worst = max(unmet, key=lambda judgement: judgement.distance)
     at = f", worst at {place_text(worst.cell)}"
     at *= worst.verdict is not None and worst.verdict.actual is not None
     where = cells_text(places, [judgement.cell for judgement in cells])
     in_cells = f"in {len(unmet)} of {counted(len(cells), 'cell')}{where}"
     figures = f"{_measured(verdicts)}{at}{_why(verdicts)}"
-    return [f"{outcome} {in_cells}: {expectation}: {figures}"]
+    yield f"{outcome} {in_cells}: {expectation}: {figures}"
 
 
-def verdict_line(
-    cell: Mapping[str, str], verdict: Verdict, limits: bool = False
-) -> str:
+def verdict_line(cell: Mapping[str, str], verdict: Verdict) -> str:
     """One line on an expectation, with the cell it was judged on."""
-    figure = told_apart(verdict.actual, verdict.limit, verdict.unit)
-    if limits or verdict.baseline:
-        figure = _measured([verdict])
     where = f" [{place_text(cell)}]" if cell else ""
-    return f"{verdict.outcome}: {verdict.expectation}{where}: {figure}{_why([verdict])}"
+    figure = f"{_measured([verdict])}{_why([verdict])}"
+    return f"{verdict.outcome}: {verdict.expectation}{where}: {figure}"
 
 
 def _measured(verdicts: Sequence[Verdict]) -> str:

@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 
 from ioplan.core.text import line, printable
-from ioplan.results.report.blocks import Table, Text, Tone
+from ioplan.results.report.blocks import Line, Table, Tone
 
 STYLES: dict[Tone, str] = {
     "plain": "",
@@ -26,10 +26,10 @@ MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@])")
 """What Markdown would take for markup."""
 
 
-def terminal(blocks: Iterable[Text | Table]) -> Iterator[RenderableType]:
+def terminal(blocks: Iterable[Line | Table]) -> Iterator[RenderableType]:
     """Lines and tables, 80 columns wide if their texts are."""
     for block in blocks:
-        if isinstance(block, Text):
+        if not isinstance(block, Table):
             yield line(block.text, STYLES[block.tone])
             continue
         if block.title:
@@ -50,7 +50,7 @@ def _rich_table(block: Table) -> RichTable:
     return table
 
 
-def markdown(blocks: Iterable[Text | Table]) -> str:
+def markdown(blocks: Iterable[Line | Table]) -> str:
     """Paragraphs of what is strong, lists of other texts, and tables."""
     written, was_item = "", True
     for text in map(_markdown, blocks):
@@ -60,8 +60,8 @@ def markdown(blocks: Iterable[Text | Table]) -> str:
     return written.lstrip()
 
 
-def _markdown(block: Text | Table) -> str:
-    if isinstance(block, Text):
+def _markdown(block: Line | Table) -> str:
+    if not isinstance(block, Table):
         text = escaped(block.text)
         return f"**{text}**" if block.tone == "strong" else f"- {text}"
     columns = range(len(block.headings))

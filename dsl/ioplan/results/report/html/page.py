@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,8 +18,9 @@ from msgspec.structs import replace
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import counted
-from ioplan.results.report.blocks import Bars, Facts
-from ioplan.results.report.documents import ChartSpec, Document, Section
+from ioplan.results.report.blocks import Bars, Facts, Line, Table
+from ioplan.results.report.build import Document
+from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.first_screen import (
     MOST_BARS,
     MOST_CARDS,
@@ -36,6 +38,7 @@ from ioplan.results.report.judgements import (
     outcomes_text,
 )
 from ioplan.results.report.many_sessions import many_sessions
+from ioplan.results.report.section import Section
 
 SCRIPTS = ("units", "data", "draw", "reading", "tables", "save", "page")
 WORST = ("failed", *OPEN, "held")
@@ -57,8 +60,10 @@ class Chart(Struct, frozen=True):
     wide: bool
 
 
-def page(document: Document, on: Facts = NO_COVER) -> str:
-    """The whole page; `on` is the cover of its printed sheets."""
+def page(
+    document: Document, on: Facts = NO_COVER, only: ChartSpec | None = None
+) -> str:
+    """The whole page; `on` is the cover of its printed sheets; or `only` a chart."""
     screen = document.screen
     styles = color_of([drive.label for drive in screen.drives])
     style = "\n" + color_css() + _read("page.css") + sheet_style(document, on)
@@ -72,7 +77,11 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         library=Markup(library),
         script=Markup(script),
         licences=_read("vendor/LICENSES.txt"),
-        charts={section.id: _charts(section) for section in document.sections},
+        charts={
+            section.id: _charts(section.id, [only] if only else section.pictures)
+            for section in document.sections
+        },
+        blocks=_charts("blocks", document.blocks),
         worst=worst,
         summed=summed,
         windows=windows,
@@ -138,14 +147,14 @@ def summed(section: Section) -> str:
     return "; ".join(filter(None, texts)) or "none"
 
 
-def _charts(section: Section) -> list[Chart]:
-    wide = _widths([_needs_width(picture) for picture in section.pictures])
-    numbered = enumerate(zip(section.pictures, wide, strict=True), start=1)
+def _charts(id: str, blocks: Sequence[Line | Table | ChartSpec]) -> list[Any]:
+    """The blocks, with the place of each picture among them."""
+    wide = _widths([not isinstance(b, ChartSpec) or _needs_width(b) for b in blocks])
     return [
-        Chart(
-            f"{section.id}-chart-{n}", picture, Markup(picture_json(picture)), is_wide
-        )
-        for n, (picture, is_wide) in numbered
+        Chart(f"{id}-chart-{n}", own, Markup(picture_json(own)), is_wide)
+        if isinstance(own, ChartSpec)
+        else own
+        for n, (own, is_wide) in enumerate(zip(blocks, wide, strict=True), start=1)
     ]
 
 
@@ -261,5 +270,5 @@ def chart_named(document: Document, name: str) -> Place:
 def chart_page(document: Document, place: Place) -> str:
     """A page with this chart alone, drawn as in the report."""
     id, picture = place
-    section = next(section for section in document.sections if section.id == id)
-    return page(replace(document, sections=(replace(section, pictures=(picture,)),)))
+    sections = tuple(section for section in document.sections if section.id == id)
+    return page(replace(document, sections=sections), only=picture)

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ioplan.results.report.documents import ChartSpec, Document, Frame
+from ioplan.results.report.build import Document
+from ioplan.results.report.documents import ChartSpec, Frame
 from ioplan.results.report.html.palette import COLORS, GREY
 from ioplan.results.report.html.spread import (
     far_off,

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from ioplan.core.grouping import grouped
 from ioplan.core.text import line
-from ioplan.results.report.blocks import Bar, Bars, Text
-from ioplan.results.report.documents import FirstScreen
+from ioplan.results.report.blocks import Bar, Bars, FirstScreen, Text
 from ioplan.results.report.terminal.bars import BarRow, Scale, bar_lines
 from ioplan.results.report.writers import STYLES
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text as RichText
 
 from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
-from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.blocks import Judged, Table, Text
+from ioplan.results.report.blocks import Table, Text
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.cells_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
-from ioplan.results.report.documents import ChartSpec, Section
-from ioplan.results.report.judgements import verdict_lines
+from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.section import Section
 from ioplan.results.report.sentences import (
     found_at,
     steady_line,
@@ -59,16 +59,15 @@ def show_records(
     its plan the axes decide on the charts, and what has not run is not known. Raises
     StoreError.
     """
-    current = current_records(records)
-    most = (MOST_CELLS, None) if tables else (0, min(1, most_charts))
-    sections, screen = session_sections(store, session, current, plan, *most)
+    sections, screen = session_sections(store, session, records, plan)
     for section in sections if tables else ():
         _print_title(console, section.title)
         console.print(Group(*_test(console, store, section), RichText()))
-    pictured = [section for section in sections if section.pictures and not tables]
-    for section in pictured[:most_charts]:
-        chart = drawn(section.pictures[0], console, f"{section.title}: ", LOW)
-        console.print(Group(*chart))
+    firsts = ((own, next(own.drawings(), None)) for own in sections if not tables)
+    pictured = ((section, chart) for section, chart in firsts if chart)
+    for section, chart in islice(pictured, most_charts):
+        title = f"{section.title}: "
+        console.print(Group(*drawn(chart, console, title, LOW)))
     if sections:
         console.print(*[""] * (not tables))
         _print_title(console, f"Headlines{screen.badge and f', {screen.badge}'}")
@@ -97,9 +96,7 @@ def _test(console: Console, store: Store, section: Section) -> Iterator[Renderab
     yield from terminal(Text(text, "soft") for text in notes if text)
     yield from terminal(_steady(runs))
     remarks = [own for own in section.remarks if not own.text.startswith(ONCE)]
-    verdicts = [Judged(*pair) for pair in verdict_lines(section.judgements)]
-    lines = (*remarks, *verdicts)
-    yield from terminal(Text(own.text, own.tone) for own in lines)
+    yield from terminal((*remarks, *section.judged))
     for chart in section.pictures:
         yield from drawn(chart, console)
 
