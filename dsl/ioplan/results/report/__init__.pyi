@@ -24,8 +24,8 @@ from ioplan.results.report.headlines.headlines import by_test as by_test
 from ioplan.results.report.html.page import page as page
 from ioplan.results.report.html.page import worst as worst
 from ioplan.results.report.html.payload import safe as safe
+from ioplan.results.report.html.spec import modes as modes
 from ioplan.results.report.html.spec import spec as spec
-from ioplan.results.report.html.spread import modes as modes
 from ioplan.results.report.judgements import Judgement as Judgement
 from ioplan.results.report.judgements import verdict_lines as verdict_lines
 from ioplan.results.report.point import points as points

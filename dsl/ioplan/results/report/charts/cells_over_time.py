@@ -13,19 +13,19 @@ from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.measure.metrics import Stretch, merged
 from ioplan.results.report.charts.encoding import Datum, without
+from ioplan.results.report.charts.over_time import (
+    Cell,
+    TimedRun,
+    annotated,
+    timed_cells,
+    with_phases,
+)
 from ioplan.results.report.charts.request import (
     Request,
     capital,
     left_out,
     metrics_title,
     y_column,
-)
-from ioplan.results.report.charts.timeline import (
-    Cell,
-    TimedRun,
-    annotated,
-    timed_cells,
-    with_phases,
 )
 from ioplan.results.report.documents import ChartSpec, Column
 from ioplan.results.report.point import Dimensions

@@ -1,19 +1,35 @@
-"""Charts of runs over time, or over the bytes written: a point an interval."""
+"""Charts of runs over time, or over the bytes written: a point an interval.
+
+The runs of a cell follow one another. Events of the lab are lines across a picture, and
+the phases that all of its cells share are bands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, pairwise
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import accumulate, chain, pairwise, repeat
 from math import inf
 from statistics import fmean, pstdev
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.core.grouping import grouped
 from ioplan.core.units import bytes_text, metric_text, spread_text, time_text
-from ioplan.language.metric import Metric
-from ioplan.results.measure.over_time import LEAST_FOR_SPREAD, is_steered
-from ioplan.results.measure.series import changes
+from ioplan.job import SECOND_NS
+from ioplan.language.metric import Metric, why_not_in_intervals
+from ioplan.records.record import Interval, RunRecord
+from ioplan.records.telemetry import TelemetryPoint
+from ioplan.results.measure.metrics import RATIO_METRICS, Stretch
+from ioplan.results.measure.over_time import (
+    LEAST_FOR_SPREAD,
+    is_cut_short,
+    is_steered,
+)
+from ioplan.results.measure.series import changes, in_series, value_at
+from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.charts.axis import latency_scale
 from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, together, without
 from ioplan.results.report.charts.request import (
@@ -25,15 +41,8 @@ from ioplan.results.report.charts.request import (
     scoped_name,
     y_column,
 )
-from ioplan.results.report.charts.timeline import (
-    RATE,
-    Timeline,
-    annotated,
-    timed_cells,
-    timelines,
-)
-from ioplan.results.report.documents import FAILED, ChartSpec, Column, Value
-from ioplan.results.report.point import Dimensions, is_of
+from ioplan.results.report.documents import FAILED, ChartSpec, Column, Frame, Value
+from ioplan.results.report.point import Dimensions, Point, is_of
 
 MOST_CELLS = 120
 MOST_POINTS = 3000
@@ -44,32 +53,191 @@ WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
 MOST_SPREADS = 6
 BANDS = ("p50", "p99", "p99.9", "max")
-WRITTEN = Column("x", "written", "B")
-ELAPSED = Column("x", "time", "s")
+PEAKS = ("max", "errors", "temperature")
+ELAPSED, WRITTEN = Column("x", "time", "s"), Column("x", "written", "B")
 OF_TRACE = "of the trace"
 """Ends the name of the line that a replayed trace has itself."""
+RATE = Metric(name="iops")
+"""What is looked at for changes: latencies change where it does."""
+READINGS = {
+    "system_cpu": "system_cpu_percent",
+    "stack_cpu": "stack_cpu_percent",
+    "cpu": "generator_cpu_percent",
+    "watts": "watts",
+    "temperature": "temperature_celsius",
+}
+"""What the telemetry has of an interval."""
 
 Measured = Sequence[tuple[float, float]]
+"""Where intervals end, and what they measured."""
+
+
+class Phase(NamedTuple):
+    """A time at which a phase came, since the first run of the cell began."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
+class TimedRun(NamedTuple):
+    """A run with its point, and when it began since the first of its cell did."""
+
+    run: RunRecord
+    point: Point
+    start_s: float
+
+    @property
+    def phases(self) -> Iterator[Phase]:
+        run_ns = round(self.run.run_s * SECOND_NS)
+        for name, result in self.run.phases.items():
+            for times_ns in result.when.windows(run_ns) if result.when else ():
+                begin_s, end_s = (self.start_s + ns / SECOND_NS for ns in times_ns)
+                yield Phase(name, begin_s, end_s)
+
+
+Cell = list[TimedRun]
+
+
+def timed_cells(points: Sequence[Point]) -> list[Cell]:
+    """The runs of each cell in their order; its steps share their time."""
+    cells = grouped(points, key=lambda p: tuple(without(p.dimensions, "step").items()))
+    return [list(_timed(cell)) for cell in cells.values()]
+
+
+def _timed(points: Sequence[Point]) -> Iterator[TimedRun]:
+    """A run begins when it began; on a simulated clock, which runs ahead of ours, when
+    the one before has ended."""
+    runs = [(run, point) for point in points for run in point.runs]
+    runs.sort(key=lambda pair: pair[0].seq)
+    moments = [datetime.fromisoformat(run.started_at) for run, _ in runs]
+    end_s = 0.0
+    for (run, point), moment in zip(runs, moments, strict=True):
+        start_s = max(end_s, (moment - moments[0]).total_seconds())
+        end_s = start_s + run.run_s
+        yield TimedRun(run, point, start_s)
+
+
+# The intervals of a cell.
+
+
+class Moment(NamedTuple):
+    """An interval of a step, which ends `at` a place along x.
+
+    Runs may be without telemetry, and without counts of their intervals.
+    """
+
+    at: float
+    step: str
+    interval: Interval
+    readings: TelemetryPoint | None
+    counts: Stretch | None
+
+    def value(self, metric: Metric) -> float | None:
+        if not metric.counts(self.step):
+            return None
+        if in_series(metric):
+            return metric_at(metric, self.interval, self.readings)
+        return self.counts.value(metric) if self.counts else None
+
+    def traced(self, metric: Metric) -> float | None:
+        """The rate if all I/Os of the replayed traces were done when they are due; None
+        of what is no rate, and without a trace."""
+        has_rate = metric.name in ("iops", "bandwidth") and metric.counts(self.step)
+        if not has_rate or metric.stream:
+            return None
+        what = "ios" if metric.name == "iops" else "bytes"
+        directions = (metric.direction,) if metric.direction else READ_WRITE
+        names = (f"trace_{direction}_{what}" for direction in directions)
+        amounts = [getattr(self.readings, name, None) for name in names]
+        present = [amount for amount in amounts if amount is not None]
+        length_s = self.interval.length_s
+        return float(sum(present) / length_s) if present and length_s else None
+
+
+def metric_at(
+    metric: Metric, interval: Interval, readings: TelemetryPoint | None = None
+) -> float | None:
+    """The metric, or None where the series does not have it."""
+    if why_not_in_intervals(metric) or not in_series(metric):
+        return None
+    if metric.name in READINGS:
+        return getattr(readings, READINGS[metric.name], None)
+    if metric.name in RATIO_METRICS:
+        rate, used = (
+            metric_at(Metric(name=name), interval, readings)
+            for name in RATIO_METRICS[metric.name]
+        )
+        return rate / used if used and rate is not None else None
+    return value_at(metric, interval)
+
+
+class Timeline(Struct):
+    """The intervals of the runs of a point, and where runs ended early, and how."""
+
+    point: Point
+    moments: list[Moment] = []
+    failures: list[tuple[float, str]] = []
+
+    def measured(self, metric: Metric) -> Measured:
+        values = ((moment.at, moment.value(metric)) for moment in self.moments)
+        return [(at, value) for at, value in values if value is not None]
+
+    def traced(self, metric: Metric) -> Measured:
+        values = ((moment.at, moment.traced(metric)) for moment in self.moments)
+        return [(at, value) for at, value in values if value is not None]
+
+
+def _timelines(
+    cells: Sequence[Cell],
+    request: Request,
+    metrics: Sequence[Metric],
+    is_joined: bool = False,
+) -> Iterator[Timeline]:
+    """A timeline for each step of the cells, or one for all steps of a cell."""
+    in_counts = not all(map(in_series, metrics))
+    for cell in cells:
+        lines, written = dict[str, Timeline](), 0.0
+        first = cell[0].point
+        dimensions = without(first.dimensions, "step")
+        every = replace(first, dimensions=dimensions, runs=[run for run, *_ in cell])
+        for run, own, start_s in cell:
+            point = every if is_joined else own
+            line = lines.setdefault(point.dimensions.get("step", ""), Timeline(point))
+            series = list(request.reader.series(run))
+            writes = (interval.bytes.get("write", 0) for interval, _ in series)
+            ends = [*accumulate(writes, initial=written)][1:]
+            written = ends[-1] if ends else written
+            end = written
+            if request.by != "bytes":
+                ends = [round(start_s + interval.t_s, 6) for interval, _ in series]
+                end = round(start_s + run.run_s, 6)
+            length = len(series) - is_cut_short([interval for interval, _ in series])
+            intervals = request.reader.intervals(run) if in_counts else ()
+            counts = chain((Stretch([i]) for i in intervals), repeat(None))
+            line.moments += (
+                Moment(at, run.asked.name, *pair, counted)
+                for at, pair, counted in zip(
+                    ends[:length], series, counts, strict=False
+                )
+            )
+            if run.status != "ok":
+                line.failures.append((end, run.status))
+        yield from lines.values()
+
+
+# Their curves.
 
 
 class _Curves(Struct):
     """The rows of a chart; `coarse` intervals became one point of `most` in a curve."""
 
-    x: Column
     most: int
     data: list[Datum] = []
     windows: list[Datum] = []
     coarse: int = 1
     failures: int = 0
     absent: set[str] = set()
-
-    def measured(
-        self, line: Timeline, column: Iterable[float | None]
-    ) -> list[tuple[float, float]]:
-        """Where each interval lies, and what it measured."""
-        places = line.written if self.x is WRITTEN else line.t_s
-        pairs = zip(places, column, strict=True)
-        return [(at, value) for at, value in pairs if value is not None]
 
     def thinned(self, values: Measured, metric: Metric) -> Measured:
         """Few enough points: several intervals become one, at its end.
@@ -86,20 +254,38 @@ class _Curves(Struct):
         parts = [values[i : i + step] for i in range(0, len(values), step)]
         return [(p[-1][0], float(merge(v for _, v in p))) for p in parts]
 
+    def add(self, line: Timeline, metric: Metric) -> None:
+        """The measured intervals, those of a trace, where the line ends early, and its
+        level at last."""
+        dimensions = line.point.dimensions | {"metric": str(metric)}
+        if metric.step:
+            dimensions = without(dimensions, "step")
+        measured, trace = line.measured(metric), line.traced(metric)
+        if line.moments and not measured:
+            self.absent.add(str(metric))
+        own = dimensions | {"metric": f"{metric} {OF_TRACE}"}
+        for values, named in ((trace, own), (measured, dimensions)):  # the last on top
+            self.data += [Datum(named, pair) for pair in self.thinned(values, metric)]
+        self.add_failures(line, dimensions, 1)
+        if not (line.failures or trace):  # what a trace steers has no level of its own
+            self.windows += (
+                Datum(dimensions, _window(part)) for part in _levels(line, measured)
+            )
+
     def add_failures(self, line: Timeline, dimensions: Dimensions, values: int) -> None:
-        for t_s, written, status in line.failures:
-            at = written if self.x is WRITTEN else t_s
+        for at, status in line.failures:
             self.data.append(Datum(dimensions, (at, *[None] * values), status))
 
 
-PEAKS = ("max", "errors", "temperature")
+def _most(curves: int) -> int:
+    return min(MOST_POINTS, MOST_IN_ALL // max(1, curves))
 
 
 def over_time(request: Request) -> Iterator[ChartSpec]:
     """Points over time or bytes, a picture for each unit."""
     cells = timed_cells(request.points)[:MOST_CELLS]
-    is_scatter, metrics = request.marks == "scatter", request.chart.metrics
-    lines = list(timelines(cells, request.reader, metrics, is_scatter))
+    is_joined, metrics = request.marks == "scatter", request.chart.metrics
+    lines = list(_timelines(cells, request, metrics, is_joined))
     for few in request.units:
         picture = _points(request, lines, few)
         yield picture if request.by == "bytes" else annotated(picture, cells)
@@ -108,23 +294,23 @@ def over_time(request: Request) -> Iterator[ChartSpec]:
 def _points(
     request: Request, lines: list[Timeline], metrics: list[Metric]
 ) -> ChartSpec:
-    x, is_scatter = ELAPSED, request.marks != "lines"
+    x, over = ELAPSED, "time"
     if request.by == "bytes":
-        x = WRITTEN
-    replays = any(rate is not None for line in lines for rate in line.traced[RATE])
-    curves = _Curves(x, _most(len(lines) * len(metrics) * (2 if replays else 1)))
+        x, over = WRITTEN, "bytes written"
+    replays = any(line.traced(RATE) for line in lines)
+    curves = _Curves(_most(len(lines) * len(metrics) * (1 + replays)))
     for line in lines:
         curves.failures += len(line.failures)
         for metric in metrics:
             if request.marks == "scatter" or is_of(metric.step, line.point):
-                _add(curves, line, metric)
-    over, y = "bytes written" if x is WRITTEN else "time", y_column(metrics)
+                curves.add(line, metric)
+    kind, y = "lines" if request.marks == "lines" else "scatter", y_column(metrics)
     picture = request.picture(
-        "scatter" if is_scatter else "lines",
+        kind,
         f"{metrics_title(metrics)} over {over}",
         curves.data,
         (x, y),
-        dashes=0 if is_scatter else MOST_DASHES,  # points have none
+        dashes=0 if kind == "scatter" else MOST_DASHES,  # points have none
         over=curves.windows,
         over_columns=(
             Column("x", "from", x.unit),
@@ -140,32 +326,9 @@ def _points(
     return replace(picture, notes=_notes(request, curves, has_levels))
 
 
-def _add(curves: _Curves, line: Timeline, metric: Metric) -> None:
-    """The measured intervals, those of a trace, where the line ends early, and its
-    level at last."""
-    dimensions = line.point.dimensions | {"metric": str(metric)}
-    if metric.step:
-        dimensions = without(dimensions, "step")
-    measured = curves.measured(line, line.values[metric])
-    if line.t_s and not measured:
-        curves.absent.add(str(metric))
-    trace = curves.measured(line, line.traced[metric])
-    own = dimensions | {"metric": f"{metric} {OF_TRACE}"}
-    for values, named in ((trace, own), (measured, dimensions)):  # the last is on top
-        curves.data += [Datum(named, pair) for pair in curves.thinned(values, metric)]
-    curves.add_failures(line, dimensions, 1)
-    if not (line.failures or trace):  # what a trace steers has no level of its own
-        for part in _levels(curves, line, measured):
-            curves.windows.append(Datum(dimensions, _window(part)))
-
-
-def _most(curves: int) -> int:
-    return min(MOST_POINTS, MOST_IN_ALL // max(1, curves))
-
-
-def _levels(curves: _Curves, line: Timeline, measured: Measured) -> list[Measured]:
+def _levels(line: Timeline, measured: Measured) -> list[Measured]:
     """What it measured, apart where the rate changes; else its last fifth."""
-    rates = curves.measured(line, line.values[RATE])
+    rates = line.measured(RATE)
     is_level = is_steered(line.point.counted)
     cuts = [] if is_level else changes([value for _, value in rates])
     if cuts:
@@ -224,18 +387,14 @@ def bands_over_time(request: Request) -> Iterator[ChartSpec]:
 
 def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
     cells = timed_cells(request.points)[:MOST_CELLS]
-    lines = list(timelines(cells, request.reader, metrics))
-    curves = _Curves(ELAPSED, _most(len(lines)))
+    lines = list(_timelines(cells, request, metrics))
+    curves = _Curves(_most(len(lines)))
     for line in lines:
         if not is_of(metrics[0].step, line.point):
             continue
-        dimensions = line.point.dimensions
-        mask = [value is not None for value in line.values[metrics[0]]]
-        line.t_s = list(compress(line.t_s, mask))
-        columns = [
-            curves.thinned(curves.measured(line, compress(line.values[m], mask)), m)
-            for m in metrics
-        ]
+        moments = [m for m in line.moments if m.value(metrics[0]) is not None]
+        drawn, dimensions = replace(line, moments=moments), line.point.dimensions
+        columns = [curves.thinned(drawn.measured(m), m) for m in metrics]
         for rows in zip(*columns, strict=True):
             values = rows[0][0], *(value for _, value in rows)
             curves.data.append(Datum(dimensions, values))
@@ -253,3 +412,79 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         notes=_notes(request, curves, False),
     )
     return annotated(picture, cells)
+
+
+# Events of the lab as lines across a picture, and phases as its bands.
+
+MOST_EVENTS = 24
+"""More lines hide the curves."""
+MOST_PHASES = 200
+NEAR_S = 0.1
+"""Phases that begin so near to one another begin together."""
+Starts = Sequence[tuple[str, float]]
+APART = "phases are not marked: they begin at different times in its curves"
+MANY = f"phases are not marked: there are more than {MOST_PHASES}"
+
+
+def annotated(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
+    """The picture over time with events, and the phases that all of its cells share."""
+    times = {
+        (round(t_s, 2), event.name): t_s
+        for cell in cells
+        for timed in cell
+        for event in timed.run.events
+        for t_s in (timed.start_s + event.start_s,)
+    }
+    marks = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
+    if marks:
+        axes = (picture.frame.column(key) for key in (picture.x, picture.y))
+        notes = [f"┊ {name}, at {time_text(t_s)}" for t_s, _, name in marks]
+        if more := len(times) - len(marks):
+            notes.append(f"{more} more events are not drawn")
+        limits = Frame((*axes, Column("limit", "event")), marks)
+        picture = replace(picture, limits=limits, notes=(*picture.notes, *notes))
+    return with_phases(picture, cells)
+
+
+def with_phases(
+    picture: ChartSpec, cells: Sequence[Cell], starts: Starts | None = None
+) -> ChartSpec:
+    """`starts` are the columns of a picture that has these, and when each begins."""
+    phases, note = _shared_phases(cells)
+    if not phases:
+        return replace(picture, notes=(*picture.notes, note)) if note else picture
+    x, names = picture.frame.column("x"), tuple(dict.fromkeys(p.name for p in phases))
+    rows: list[tuple[Value, ...]] = [
+        (round(begin_s, 6), round(end_s, 6), name) for name, begin_s, end_s in phases
+    ]
+    until = Column("x2", "until", x.unit)
+    if starts is not None:
+        rows, until = list(_in_columns(phases, starts)), Column("x2", "", "hidden")
+    columns = x, until, Column("phase", "phase", "text", names)
+    return replace(picture, phases=Frame(columns, rows))
+
+
+def _in_columns(phases: Sequence[Phase], starts: Starts) -> Iterator[tuple[Value, ...]]:
+    ends = [*(begin_s for _, begin_s in starts[1:]), inf]
+    for name, own in grouped(phases, lambda phase: phase.name).items():
+        for (text, begin_s), end_s in zip(starts, ends, strict=False):
+            if any(p.begin_s < end_s - 1e-6 and begin_s < p.end_s - 1e-6 for p in own):
+                yield text, None, name
+
+
+def _shared_phases(cells: Sequence[Cell]) -> tuple[list[Phase], str]:
+    """The phases, or why they are not drawn: nothing to tell where there are none."""
+    keyed = [
+        {(p.name, round(p.begin_s / NEAR_S)): p for timed in cell for p in timed.phases}
+        for cell in cells
+    ]
+    if not any(keyed):
+        return [], ""
+    end_s = min(max((p.end_s for p in by.values()), default=0.0) for by in keyed)
+    begun = [{k for k, p in by.items() if p.begin_s < end_s - NEAR_S} for by in keyed]
+    if not all(keyed) or any(keys != begun[0] for keys in begun):
+        return [], APART
+    longest = max(keyed, key=len)
+    if len(longest) > MOST_PHASES:
+        return [], MANY
+    return sorted(longest.values(), key=lambda phase: phase.begin_s), ""

@@ -1,8 +1,12 @@
-"""What tells whether a clause of the specification was met."""
+"""What tells whether a clause of the specification was met.
+
+Each check takes what was tested, and the arguments that its clauses have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import product
 from statistics import fmean
 
@@ -24,7 +28,7 @@ from ioplan.results.report.conformance.tested import (
 )
 from ioplan.workload import Hotspots
 
-Check = Callable[[Tested], Finding]
+Check = Callable[..., Finding]
 Access = tuple[str, int, float]
 Load = tuple[int, int]
 KIB, MIB = 1 << 10, 1 << 20
@@ -38,17 +42,21 @@ def met(is_met: bool, what: str, why: str = "") -> Finding:
     return Finding("done", what) if is_met else Finding("deviates", what, why)
 
 
-def each_part(check: Callable[[Tested, str], Finding]) -> Check:
+def each_part(check: Check) -> Check:
     """The worst outcome of the parts, and what was done in each."""
 
-    def checked(tested: Tested) -> Finding:
-        parts = [check(tested, title) for title in tested.parts]
+    def checked(tested: Tested, *arguments: str) -> Finding:
+        parts = [check(tested, title, *arguments) for title in tested.parts]
         worst = min((part.outcome for part in parts), key=ORDER.index)
         what = "; ".join(dict.fromkeys(part.what for part in parts))
-        why = "; ".join(dict.fromkeys(part.why for part in parts if part.why))
-        return Finding(worst, what, why)
+        return Finding(worst, what, reasons(*(part.why for part in parts)))
 
     return checked
+
+
+def reasons(*texts: str) -> str:
+    """Each once, without those that are none."""
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
 def several(texts: Iterable[object]) -> str:
@@ -71,19 +79,33 @@ def lasting(runs: Iterable[RunRecord], seconds: float) -> list[RunRecord]:
     return [run for run in runs if run.run_s >= SHORT * seconds]
 
 
-def mix_text(read_percent: float) -> str:
-    """`65/35`."""
-    return f"{read_percent:g}/{100 - read_percent:g}"
-
-
-def access_text(record: RunRecord) -> str:
+def access_text(access: Access) -> str:
     """`random 4KiB 0/100`."""
-    pattern, size, read_percent = access(record)
+    pattern, size, read_percent = access
     return f"{pattern} {size_text(size)} {mix_text(read_percent)}"
 
 
-def load_text(at: Load) -> str:
-    return f"threads {at[0]}, queue depth {at[1]}"
+def mix_text(read_percent: float) -> str:
+    return f"{read_percent:g}/{100 - read_percent:g}"
+
+
+def load_text(at: Load, between: str = ", ") -> str:
+    return f"threads {at[0]}{between}queue depth {at[1]}"
+
+
+WRITES: Access = ("random", 4 * KIB, 0)
+SEQUENTIAL: Access = ("sequential", 128 * KIB, 0)
+HIGHEST: Load = (32, 32)
+
+
+def of_access(runs: Iterable[RunRecord], wanted: Access) -> list[RunRecord]:
+    return [run for run in runs if access(run) == wanted]
+
+
+def same_access(required: Access, runs: Sequence[RunRecord], why: str) -> Finding:
+    """Whether all runs have the access that is required."""
+    is_met = len(of_access(runs, required)) == len(runs)
+    return met(is_met, several(access_text(access(run)) for run in runs), why)
 
 
 # Before the test: purge and preconditioning.
@@ -104,7 +126,7 @@ def purged(tested: Tested, title: str) -> Finding:
 def filled(tested: Tested, title: str) -> Finding:
     """Workload-independent preconditioning (WIPC)."""
     run, fills = tested.parts[title][0], tested.fills(title)
-    wipc = list(filter(_is_wipc, fills))
+    wipc = of_access(fills, SEQUENTIAL)
     capacity = run.target.get("capacity_bytes", 0)
     low, high = stream_of(run).region.edges_percent(capacity or 1)
     required = 2 * capacity * (high - low) / 100
@@ -123,13 +145,10 @@ def filled(tested: Tested, title: str) -> Finding:
     return met(written >= SHORT * required, passes, why)
 
 
-def _is_wipc(record: RunRecord) -> bool:
-    return access(record) == ("sequential", 128 * KIB, 0)
-
-
 def not_filled(tested: Tested) -> Finding:
     """No workload-independent preconditioning."""
-    fills = [r for title in tested.parts for r in tested.fills(title) if _is_wipc(r)]
+    every = (r for title in tested.parts for r in tested.fills(title))
+    fills = of_access(every, SEQUENTIAL)
     text = bytes_text(sum(r.total.bytes for r in fills)) + " written sequentially first"
     why = "the test begins on a purged drive"
     return met(not fills, text if fills else "none", why)
@@ -184,30 +203,22 @@ def data_pattern(tested: Tested) -> Finding:
     return met(kinds == {"random"}, several(sorted(kinds)), why)
 
 
-def loads(fixed: Load | None = None) -> Check:
+def loads(tested: Tested, *fixed: int) -> Finding:
     """A load that the specification fixes; else the tester's, the same in all runs."""
-
-    def check(tested: Tested) -> Finding:
-        used = {load(run) for run in tested.rounds}
+    used = {load(run) for run in tested.rounds}
+    if not fixed:
         why = "they are to be the same in all runs"
-        if fixed:
-            why = f"{load_text(fixed)} is asked for"
-        is_met = used == {fixed} if fixed else len(used) == 1
-        return met(is_met, several(map(load_text, sorted(used))), why)
-
-    return check
+        return met(len(used) == 1, several(map(load_text, sorted(used))), why)
+    threads, qd = fixed
+    why = f"{load_text((threads, qd))} is asked for"
+    return met(used == {fixed}, several(map(load_text, sorted(used))), why)
 
 
-def run_time(seconds: float) -> Check:
+def run_time(tested: Tested, seconds: float) -> Finding:
     """How long each run of a round takes."""
-
-    def check(tested: Tested) -> Finding:
-        shortest = min(run.run_s for run in tested.rounds)
-        shortened = _shortened(tested.rounds)
-        why = "; ".join(filter(None, (f"{time_text(seconds)} is asked for", shortened)))
-        return met(shortest >= SHORT * seconds, time_text(shortest), why)
-
-    return check
+    shortest = min(run.run_s for run in tested.rounds)
+    why = reasons(f"{time_text(seconds)} is asked for", _shortened(tested.rounds))
+    return met(shortest >= SHORT * seconds, time_text(shortest), why)
 
 
 def no_failures(tested: Tested) -> Finding:
@@ -215,7 +226,7 @@ def no_failures(tested: Tested) -> Finding:
     failed = [r for r in tested.runs if r.status != "ok" or r.total.errors]
     text = f"{counted(len(tested.runs), 'run')}, {len(failed)} failed or with errors"
     causes = several(r.cause or "errors" for r in failed)
-    why = "; ".join(filter(None, (causes, _shortened(tested.runs))))
+    why = reasons(causes, _shortened(tested.runs))
     return met(not why, text, why)
 
 
@@ -228,77 +239,75 @@ def _shortened(runs: Iterable[RunRecord]) -> str:
 # In rounds: cells, their order, steady state.
 
 
-def matrix(sizes: Iterable[int], reads: Iterable[float], pattern: str) -> Check:
+def matrix(
+    tested: Tested, pattern: str, sizes: Iterable[int], reads: Iterable[float]
+) -> Finding:
     """All sizes by all read shares, in each round."""
     required = set(product([pattern], sizes, reads))
-
-    def check(tested: Tested) -> Finding:
-        runs = [run for run in tested.rounds if stream_of(run).pattern == pattern]
-        complete: set[Access] = set()
-        for part in grouped(runs, lambda run: run.asked.test).values():
-            rounds = grouped(part, lambda run: run.asked.round).values()
+    complete: set[Access] = set()
+    for part in tested.parts.values():
+        runs = (run for run in part if stream_of(run).pattern == pattern)
+        if rounds := grouped(runs, lambda run: run.asked.round).values():
             complete |= set.intersection(*(set(map(access, cells)) for cells in rounds))
-        missing = required - complete
-        count = f"{len(required - missing)} of {len(required)}"
-        text = f"{count} cells in every round, {pattern}"
-        without = (f"{size_text(s)} {mix_text(r)}" for _, s, r in sorted(missing))
-        return met(not missing, text, f"without {several(without)}")
-
-    return check
+    missing = required - complete
+    count = f"{len(required - missing)} of {len(required)}"
+    without = (f"{size_text(s)} {mix_text(r)}" for _, s, r in sorted(missing))
+    text = f"{count} cells in every round, {pattern}"
+    return met(not missing, text, f"without {several(without)}")
 
 
-def order(sizes: Sequence[int], reads: Sequence[float]) -> Check:
+def order(tested: Tested, sizes: Sequence[int], reads: Sequence[float]) -> Finding:
     """Read shares outside, block sizes inside, as they are given."""
     required = list(product(reads, sizes))
-
-    def check(tested: Tested) -> Finding:
-        rounds = grouped(tested.rounds, lambda run: (run.asked.test, run.asked.round))
-        cells = [[access(run)[:0:-1] for run in runs] for runs in rounds.values()]
-        in_order = [c for c in cells if c == [w for w in required if w in c]]
-        text = f"{len(in_order)} of {counted(len(cells), 'round')} in this order"
-        return met(len(in_order) == len(cells), text, "another order")
-
-    return check
+    rounds = grouped(tested.rounds, lambda run: (run.asked.test, run.asked.round))
+    cells = [[access(run)[:0:-1] for run in runs] for runs in rounds.values()]
+    in_order = [c for c in cells if c == [w for w in required if w in c]]
+    text = f"{len(in_order)} of {counted(len(cells), 'round')} in this order"
+    return met(len(in_order) == len(cells), text, "another order")
 
 
 RANGE_PERCENT, SLOPE_PERCENT, WINDOW, MOST_ROUNDS = 20.0, 10.0, 5, 25
 
 
-def steady(metric: str, is_tracked: Callable[[RunRecord], bool], cell: str) -> Check:
+TRACKED: dict[str, Callable[[RunRecord], bool]] = {
+    "random 4 KiB writes": lambda run: access(run) == WRITES,
+    "sequential writes": lambda run: access(run)[::2] == SEQUENTIAL[::2],
+    load_text(HIGHEST): lambda run: load(run) == HIGHEST,
+}
+"""What tells whether a run is of a cell."""
+
+
+@each_part
+def steady(tested: Tested, title: str, metric: str, cell: str) -> Finding:
     """Rounds until the tracked cell is steady by the specification's rule."""
-
-    @each_part
-    def check(tested: Tested, title: str) -> Finding:
-        runs = tested.parts[title]
-        judged = [run for run in runs if run.steady]
-        rounds = max(run.asked.round for run in runs)
-        left_out = _left_out(runs)
-        if not judged or not rounds:
-            why = f"{metric} of {cell} is to be tracked: `rounds until steady`"
-            why = "; ".join(filter(None, (why, left_out)))
-            return Finding("deviates", f"{counted(rounds, 'round')}, none judged", why)
-        last = judged[-1].steady
-        assert last
-        text = (
-            f"{counted(rounds, 'round')}; {last.metric} in a window of {last.window}: "
-            f"range {digits(last.range_percent)} %, "
-            f"slope {digits(last.slope_percent)} %"
-        )
-        widest, steepest = RANGE_PERCENT + TOLERANCE, SLOPE_PERCENT + TOLERANCE
-        rules = {
-            f"{cell} is to be tracked": is_tracked(judged[-1]),
-            f"{metric} is to be tracked": last.metric == metric,
-            f"a window of {WINDOW} rounds is asked for": last.window == WINDOW,
-            f"at most {RANGE_PERCENT:g} % range": last.range_percent <= widest,
-            f"at most {SLOPE_PERCENT:g} % slope": last.slope_percent <= steepest,
-            f"at most {MOST_ROUNDS} rounds": rounds <= MOST_ROUNDS,
-            last.why or "not steady": last.meets_rule,
-            left_out: not left_out,
-        }
-        why = "; ".join(rule for rule, is_met in rules.items() if not is_met)
-        return met(not why, text, why)
-
-    return check
+    runs = tested.parts[title]
+    judged = [run for run in runs if run.steady]
+    rounds = max(run.asked.round for run in runs)
+    left_out = _left_out(runs)
+    if not judged or not rounds:
+        why = f"{metric} of {cell} is to be tracked: `rounds until steady`"
+        what = f"{counted(rounds, 'round')}, none judged"
+        return Finding("deviates", what, reasons(why, left_out))
+    last = judged[-1].steady
+    assert last
+    text = (
+        f"{counted(rounds, 'round')}; {last.metric} in a window of {last.window}: "
+        f"range {digits(last.range_percent)} %, "
+        f"slope {digits(last.slope_percent)} %"
+    )
+    widest, steepest = RANGE_PERCENT + TOLERANCE, SLOPE_PERCENT + TOLERANCE
+    rules = {
+        f"{cell} is to be tracked": TRACKED[cell](judged[-1]),
+        f"{metric} is to be tracked": last.metric == metric,
+        f"a window of {WINDOW} rounds is asked for": last.window == WINDOW,
+        f"at most {RANGE_PERCENT:g} % range": last.range_percent <= widest,
+        f"at most {SLOPE_PERCENT:g} % slope": last.slope_percent <= steepest,
+        f"at most {MOST_ROUNDS} rounds": rounds <= MOST_ROUNDS,
+        last.why or "not steady": last.meets_rule,
+        left_out: not left_out,
+    }
+    why = "; ".join(rule for rule, is_met in rules.items() if not is_met)
+    return met(not why, text, why)
 
 
 def _left_out(runs: list[RunRecord]) -> str:
@@ -308,18 +317,6 @@ def _left_out(runs: list[RunRecord]) -> str:
         return ""
     percent = decided[-1].within_percent
     return f"cells whose mean was known within {percent:g} % were not repeated"
-
-
-def is_tracked_write(run: RunRecord) -> bool:
-    return access(run) == ("random", 4 * KIB, 0)
-
-
-def is_sequential_write(run: RunRecord) -> bool:
-    return access(run)[::2] == ("sequential", 0)
-
-
-def at_highest_load(run: RunRecord) -> bool:
-    return load(run) == (32, 32)
 
 
 # Of latency, write saturation, and the workloads of tests D7 and D8.
@@ -332,7 +329,7 @@ def mean_and_max(tested: Tested) -> Finding:
 
 def latency_histogram(tested: Tested) -> Finding:
     """20 minutes of the tracked cell after the rounds."""
-    runs = [r for r in tested.after if is_tracked_write(r) and load(r) == (1, 1)]
+    runs = [r for r in of_access(tested.after, WRITES) if load(r) == (1, 1)]
     longest = max((run.run_s for run in runs), default=0.0)
     why = "20 min of random 4 KiB writes, threads 1, queue depth 1, after the rounds"
     text = time_text(longest) if runs else "none"
@@ -340,14 +337,11 @@ def latency_histogram(tested: Tested) -> Finding:
 
 
 def saturating(tested: Tested) -> Finding:
-    texts = several(map(access_text, tested.runs))
-    is_met = all(map(is_tracked_write, tested.runs))
-    return met(is_met, texts, "random 4KiB 0/100 is asked for")
+    return same_access(WRITES, tested.runs, "random 4KiB 0/100 is asked for")
 
 
 def demand(tested: Tested) -> Finding:
-    texts = several(map(access_text, tested.rounds))
-    return met(texts == "random 8KiB 65/35", texts, "random 8KiB 65/35")
+    return same_access(("random", 8 * KIB, 65), tested.rounds, "random 8KiB 65/35")
 
 
 def saturated(tested: Tested) -> Finding:
@@ -368,7 +362,8 @@ def saturated(tested: Tested) -> Finding:
 
 def samples(tested: Tested) -> Finding:
     """Samples of a minute or less, with IOPS, mean and maximum latency."""
-    series = [i for run in tested.runs for i in tested.detail(run.seq).series]
+    detail = partial(tested.store.detail, tested.session.id)
+    series = [interval for run in tested.runs for interval in detail(run.seq).series]
     if not series:
         return Finding("not recorded", "no series", "the backend reports no intervals")
     longest = max(interval.length_s for interval in series)
@@ -428,7 +423,7 @@ REPEATS, WRITE_S, BETWEEN_S = 360, 5.0, 1800.0
 
 def idle_access(tested: Tested) -> Finding:
     """Random 4 KiB writes until steady first."""
-    judged = [r for r in tested.prepared if r.steady and is_tracked_write(r)]
+    judged = [r for r in of_access(tested.prepared, WRITES) if r.steady]
     last = judged[-1].steady if judged else None
     is_steady = bool(last and last.meets_rule)
     text = bytes_text(sum(r.total.bytes for r in judged)) + " of random 4KiB writes"
@@ -438,12 +433,13 @@ def idle_access(tested: Tested) -> Finding:
 
 def idle_cycles(tested: Tested) -> Finding:
     """360 times 5 s of writes and an idle time, for five idle times."""
-    cycles = [r for r in tested.runs if r.asked.iteration and is_tracked_write(r)]
+    cycles = [r for r in of_access(tested.runs, WRITES) if r.asked.iteration]
     by_rest = grouped(cycles, _rest_s)
-    complete = [r for r in RESTS_S if _is_complete(by_rest.get(r, []))]
+    rests = [by_rest.get(rest_s, []) for rest_s in RESTS_S]
+    is_met = all(len(lasting(runs, WRITE_S)) == len(runs) >= REPEATS for runs in rests)
     text = several(f"{len(n)} × {time_text(r)}" for r, n in sorted(by_rest.items()))
     why = "360 × 5 s for idle times of 5, 10, 15, 25 and 50 s"
-    return met(len(complete) == len(RESTS_S), text or "none", why)
+    return met(is_met, text or "none", why)
 
 
 def _rest_s(run: RunRecord) -> float:
@@ -458,10 +454,6 @@ def _rest_s(run: RunRecord) -> float:
     return 0.0
 
 
-def _is_complete(runs: Sequence[RunRecord]) -> bool:
-    return len(lasting(runs, WRITE_S)) == len(runs) >= REPEATS
-
-
 def idle_between(tested: Tested) -> Finding:
     """Half an hour of writes after each idle time."""
     runs = [r for r in tested.runs if not r.asked.iteration]
@@ -471,11 +463,8 @@ def idle_between(tested: Tested) -> Finding:
 
 
 LARGE_WRITES = ("sequential", MIB, 0)
-STIMULI = (
-    (LARGE_WRITES, 8 * HOUR_S),
-    (("random", 8 * KIB, 0), 6 * HOUR_S),
-    (LARGE_WRITES, 8 * HOUR_S),
-)
+STIMULI = (LARGE_WRITES, 8), (("random", 8 * KIB, 0), 6), (LARGE_WRITES, 8)
+"""What is written, and for how many hours."""
 
 
 def stimuli(tested: Tested) -> Finding:
@@ -485,8 +474,8 @@ def stimuli(tested: Tested) -> Finding:
         f"{access(r)[0]} {size_text(size_bytes(r))} {time_text(r.run_s)}" for r in runs
     )
     is_met = len(runs) == len(STIMULI) and all(
-        access(run) == stimulus and lasting([run], seconds)
-        for run, (stimulus, seconds) in zip(runs, STIMULI, strict=True)
+        access(run) == stimulus and lasting([run], hours * HOUR_S)
+        for run, (stimulus, hours) in zip(runs, STIMULI, strict=True)
     )
     why = "sequential 1MiB 8 h, random 8KiB 6 h, sequential 1MiB 8 h are asked for"
     return met(is_met, text, why)
@@ -515,20 +504,20 @@ def all_loads(tested: Tested) -> Finding:
 def pressed(tested: Tested) -> Finding:
     """Five minutes of the highest load, writing, before each round."""
     rounds = {run.asked.round for run in tested.rounds}
-    writes = [r for r in tested.prepared if at_highest_load(r) and _writes_only(r)]
+    writes = [r for r in _writes(tested.prepared) if load(r) == HIGHEST]
     text = f"{times(writes)}; {counted(len(rounds), 'round')}"
     why = f"{time_text(PRESSING_S)} at threads 32, queue depth 32 before each round"
     return met(len(lasting(writes, PRESSING_S)) >= len(rounds), text, why)
 
 
-def _writes_only(record: RunRecord) -> bool:
-    return stream_of(record).read_percent == 0
+def _writes(runs: Iterable[RunRecord]) -> list[RunRecord]:
+    return [run for run in runs if stream_of(run).read_percent == 0]
 
 
 def settled(tested: Tested) -> Finding:
     """An hour of writes with its load before each histogram."""
     writes = tested.prepared_after
-    long = list(filter(_writes_only, lasting(writes, SETTLING_S)))
+    long = _writes(lasting(writes, SETTLING_S))
     why = f"{time_text(SETTLING_S)} of writes before each of three histograms"
     return met(len(long) >= 3, times(long or writes), why)
 
@@ -536,16 +525,18 @@ def settled(tested: Tested) -> Finding:
 def at_points(tested: Tested) -> Finding:
     """Ten minutes at each point, with a histogram."""
     measured = {load(run) for run in lasting(tested.after, HISTOGRAM_S)}
-    text = several(map(_by_text, sorted(measured, reverse=True))) or "none of 10 min"
+    done = sorted(measured, reverse=True)
+    text = several(load_text(at, " by ") for at in done) or "none of 10 min"
     points = points_of(tested)
     if not points:
         return Finding("deviates", text, "no load of the table has a mean below 5 ms")
+    at_each = several(load_text(at, " by ") for at in points)
     settings = " ".join(
         f"--set {name}_threads={threads} --set {name}_qd={qd}"
         for name, (threads, qd) in zip(("high", "middle", "low"), points, strict=True)
     )
     why = (
-        f"the table's points are {several(map(_by_text, points))}; measure them by "
+        f"the table's points are {at_each}; measure them by "
         f"--test '*histograms' {settings}, and report both sessions"
     )
     return met(set(points) <= measured, text, why)
@@ -574,7 +565,3 @@ def points_of(tested: Tested) -> tuple[Load, Load, Load] | None:
 def _mean_ns(runs: Iterable[RunRecord]) -> float:
     means = [run.total.latency.mean_ns for run in runs if run.total.latency]
     return fmean(means) if means else 0.0
-
-
-def _by_text(at: Load) -> str:
-    return f"threads {at[0]} by queue depth {at[1]}"

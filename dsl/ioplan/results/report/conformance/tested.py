@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
 
 from ioplan.core.grouping import grouped
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.session import Session, SessionEvent
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
 from ioplan.records.window import counted, window_of
+from ioplan.results.store.store import Store
 from ioplan.workload import Stream
 
 Outcome = Literal["deviates", "not recorded", "done"]
 ORDER: tuple[Outcome, ...] = ("deviates", "not recorded", "done")
 """The gravest first."""
-CLAIM = re.compile(r"\b(PTS|SNIA)\b", re.IGNORECASE)
-"""A plan claims the specification by its title, or by that of a test."""
-WORDS = {
-    "demand intensity": "D8",
-    "composite": "D7",
-    "cross stimulus": "D6",
-    "host idle": "D5",
-    "write saturation": "D4",
-    "latency": "D3",
-    "throughput": "D2",
-    "iops": "D1",
-}
-"""The words of a title that name a test; the first that is in it."""
 
 
 class Finding(Struct, frozen=True):
@@ -46,17 +33,17 @@ class Tested:
 
     def __init__(
         self,
+        store: Store,
         session: Session,
         records: Sequence[RunRecord],
-        events: Sequence[SessionEvent],
         all_records: Sequence[RunRecord],
-        detail: Callable[[int], RunDetail],
     ) -> None:
         """`all_records` are those of the whole session."""
-        self.session, self.events, self.detail = session, events, detail
+        self.store, self.session = store, session
+        self.events = store.events(session.id)
         self.runs = [r for r in records if r.asked.kind == "run" and not r.found]
         self.prepared = [r for r in records if r.asked.kind == "prepare"]
-        self.written = [r for r in all_records if r.asked.workload.streams[0].writes]
+        self.written = [r for r in all_records if stream_of(r).writes]
         self.continued: list[Tested] = []
         """Sessions that measured on what the rounds of this one have found."""
 
@@ -134,32 +121,3 @@ def access(record: RunRecord) -> tuple[str, int, float]:
     """Its pattern, its size, and its share of reads."""
     stream = stream_of(record)
     return stream.pattern, size_bytes(record), stream.read_percent
-
-
-def claimed(
-    session: Session,
-    records: Sequence[RunRecord],
-    events: Callable[[], Sequence[SessionEvent]],
-    detail: Callable[[int], RunDetail],
-) -> dict[str, Tested]:
-    """What a session claims to have done, by the test's name; most claim nothing."""
-    by_test = grouped(records, lambda r: _claim(session.plan, r.asked.test))
-    by_test.pop("", None)
-    recorded = events() if by_test else ()
-    tests = {
-        name: Tested(session, by_test[name], recorded, records, detail)
-        for name in sorted(by_test)
-    }
-    return {name: tested for name, tested in tests.items() if tested.runs}
-
-
-def _claim(plan: str, test: str) -> str:
-    if not (CLAIM.search(plan) or CLAIM.search(test)):
-        return ""
-    names = (
-        name
-        for title in (test, plan)
-        for w, name in WORDS.items()
-        if w in title.lower()
-    )
-    return next(names, "")

@@ -29,7 +29,7 @@ from ioplan.results.report.first_screen import (
 )
 from ioplan.results.report.html.palette import GREY, Style, color_css, color_of
 from ioplan.results.report.html.payload import about_json, picture_json, runs_json
-from ioplan.results.report.html.spread import has_many_series
+from ioplan.results.report.html.spec import has_many_series
 from ioplan.results.report.html.window import windows
 from ioplan.results.report.judgements import (
     OPEN,

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 import string
+from collections import defaultdict
+from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 from msgspec.structs import asdict
 
 from ioplan.results.report.build import Document
-from ioplan.results.report.documents import ChartSpec, Frame
+from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
 from ioplan.results.report.html.palette import COLORS, GREY
-from ioplan.results.report.html.spread import (
-    far_off,
-    has_many_series,
-    modes,
-    spread_frame,
-)
+from ioplan.results.report.html.spec import has_many_series, modes
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """What could end a script element, or begin a comment in it."""
@@ -30,14 +29,7 @@ MOST_TEXTS = len(LETTERS) ** 2
 def picture_json(picture: ChartSpec) -> str:
     """One chart with its rows, and the ways to draw them."""
     more = {name: getattr(picture, name) for name in ("overlay", "limits", "phases")}
-    spread = None
-    if has_many_series(picture) and picture.marks.can_spread:
-        series = picture.frame.column(picture.channels.color).order
-        spread = {
-            "rows": _frame(spread_frame(picture)),
-            "far": far_off(picture),
-            "count": len(series),
-        }
+    is_spread = has_many_series(picture) and picture.marks.can_spread
     return safe(
         {
             "kind": picture.kind,
@@ -46,7 +38,7 @@ def picture_json(picture: ChartSpec) -> str:
             "axes": {"x": picture.x, "y": picture.y},
             "modes": modes(picture),
             "rows": _frame(picture.frame),
-            "spread": spread,
+            "spread": _spread(picture) if is_spread else None,
             **{name: _frame(rows) if rows else None for name, rows in more.items()},
         }
     )
@@ -74,24 +66,88 @@ def safe(value: Any) -> str:
 
 
 def _frame(frame: Frame) -> dict[str, Any]:
+    columns = zip(*frame.rows, strict=True) if frame.rows else [()] * len(frame.columns)
     return {
         "columns": [asdict(column) for column in frame.columns],
         "data": [
-            _data(column.unit, [row[at] for row in frame.rows])
-            for at, column in enumerate(frame.columns)
+            _data(column.unit, values)
+            for column, values in zip(frame.columns, columns, strict=True)
         ],
     }
 
 
-def _data(unit: str, values: list[Any]) -> Any:
+def _data(unit: str, values: tuple[Value, ...]) -> Any:
     """The values; or each once, and the place of each row's in one letter or two."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) > MOST_TEXTS:
         return values
-    place = {value: number for number, value in enumerate(distinct)}
-    pairs = [divmod(place[value], len(LETTERS)) for value in values]
-    is_wide = len(distinct) > len(LETTERS)
-    at = "".join(LETTERS[high] * is_wide + LETTERS[low] for high, low in pairs)
-    if unit != "text" and len(at) + len(str(distinct)) >= len(str(tuple(values))):
+    wide = len(distinct) > len(LETTERS)
+    codes = {
+        value: LETTERS[at // len(LETTERS)] * wide + LETTERS[at % len(LETTERS)]
+        for at, value in enumerate(distinct)
+    }
+    at = "".join(map(codes.__getitem__, values))
+    if unit != "text" and len(at) + len(str(distinct)) >= len(str(values)):
         return values
     return {"texts": distinct, "at": at}
+
+
+# Many series as their median, the middle of them, and outliers by name.
+
+BAND = (0.1, 0.9)
+FENCE = 1.5
+"""Tukey's: so many interquartile ranges beyond the quartiles."""
+MOST_NAMED = 6
+MOST_PLACES = 200
+"""Along x; intervals of many clocks have no instant in common, and are put together."""
+
+
+def _spread(picture: ChartSpec) -> dict[str, Any]:
+    """At each place the median of all series, and the band that most of them are in;
+    and those that lie beyond the fences at half of their points, the farthest first."""
+    channels, place = picture.channels, _places(picture)
+    shared = [key for key in (channels.dash, channels.panel, channels.pick) if key]
+    groups = defaultdict[tuple[Value, ...], list[tuple[str, float]]](list)
+    for row in picture.frame.records():
+        y = row[picture.y]
+        if isinstance(y, (int, float)):
+            key = (place(row[picture.x]), *(row[column] for column in shared))
+            groups[key].append((str(row[channels.color]), float(y)))
+    rows, offs = [], defaultdict[str, list[float]](list)
+    for key, values in groups.items():
+        figures = [y for _, y in values]
+        median, *band, low, high = np.quantile(
+            figures, (0.5, *BAND, 0.25, 0.75)
+        ).tolist()
+        rows.append((*key, median, *band))
+        reach = FENCE * (high - low)
+        for name, y in values:
+            off = max(low - reach - y, y - high - reach, 0.0)
+            offs[name].append(off / ((high - low) or 1))
+    if picture.x_scale != "names":
+        rows.sort(key=lambda row: float(row[0]))
+    shares = {name: fmean(off > 0 for off in own) for name, own in offs.items()}
+    far = [name for name, share in shares.items() if share >= 0.5]
+    far.sort(key=lambda name: (-shares[name], -sum(offs[name])))
+    columns = [picture.frame.column(key) for key in (picture.x, *shared, picture.y)]
+    ends = (Column(key, "", columns[-1].unit) for key in ("low", "high"))
+    return {
+        "rows": _frame(Frame((*columns, *ends), rows)),
+        "far": far[:MOST_NAMED],
+        "count": len(picture.frame.column(channels.color).order),
+    }
+
+
+def _places(picture: ChartSpec) -> Callable[[Value], Value]:
+    xs = {row[picture.x] for row in picture.frame.records()}
+    if len(xs) <= MOST_PLACES or picture.x_scale == "names":
+        return lambda x: x
+    numbers = [float(x or 0) for x in xs]
+    least, most = min(numbers), max(numbers)
+    step = (most - least) / MOST_PLACES
+
+    def place(x: Value) -> Value:
+        number = min(int((float(x or 0) - least) / step), MOST_PLACES - 1)
+        return least + (number + 0.5) * step
+
+    return place

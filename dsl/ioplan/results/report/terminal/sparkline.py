@@ -8,7 +8,7 @@ from itertools import pairwise
 from ioplan.core.units import BARS, bars
 from ioplan.language.metric import Metric
 from ioplan.records.record import Interval
-from ioplan.results.report.charts.timeline import metric_at
+from ioplan.results.report.charts.over_time import metric_at
 
 WIDTH = 8
 FEWEST = 3

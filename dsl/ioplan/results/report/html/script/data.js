@@ -91,7 +91,7 @@ const settleMode = (chart) => {
   Object.assign(chart, chart.modes[chart.mode]);
 };
 
-// Many series are their median, a band and those far from it, as `spread.py` made them.
+// Many series are their median, a band and those far from it, as `payload.py` made them.
 
 const spreadOf = (chart, role) => (chart.spread?.rows ?? [])
   .filter(wanted(chart.spread?.columns ?? [], chart.pick)).filter(placed(chart))
