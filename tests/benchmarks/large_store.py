@@ -15,7 +15,6 @@ from ioplan.records import Session, Verdict
 from ioplan.results.measure import Measurement
 from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.connection import Connection
-from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.rows import drive_row, env_row, session_row
 
 KINDS, PAGE = 64, 500
@@ -48,9 +47,9 @@ def add_copies(store: Store, base: str, sessions: Sequence[Session]) -> None:
     for first in range(0, len(sessions), PAGE):
         page = sessions[first : first + PAGE]
         with store.writing() as connection:
-            insert_missing(connection, "env", *(env_row(each.host) for each in page))
-            insert_missing(connection, "drive", *drive_rows(page))
-            insert(connection, "session", *map(session_row, page))
+            connection.insert_missing("env", *(env_row(each.host) for each in page))
+            connection.insert_missing("drive", *drive_rows(page))
+            connection.insert("session", *map(session_row, page))
             for table in ("run", "figure", "verdict"):
                 copy(connection, table, base, page)
 

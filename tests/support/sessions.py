@@ -24,7 +24,6 @@ from figures import (
 from ioplan.records import RunDetail, RunRecord, RunRequest, Session, Verdict
 from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.rows import env_row, session_row
 from ioplan.results.store.runs import run_row
@@ -183,12 +182,11 @@ def put_nights(store, sessions, cells, factor, facts=lambda _: {}):
             begun = {"started_at": runs[0].started_at, "host": runs[0].host}
             one = session(nightly_id(number), status="ok", **begun)
             env = env_row(one.host)
-            insert_missing(connection, "env", env)
-            insert(connection, "session", session_row(one))
-            insert(connection, "run", *(run_row(run, env["digest"]) for run in runs))
-            insert(
-                connection, "figure", *(row for run in runs for row in figure_rows(run))
-            )
+            connection.insert_missing("env", env)
+            connection.insert("session", session_row(one))
+            connection.insert("run", *(run_row(run, env["digest"]) for run in runs))
+            figures = (row for run in runs for row in figure_rows(run))
+            connection.insert("figure", *figures)
 
 
 def _of_night(number, cell, factor, facts):

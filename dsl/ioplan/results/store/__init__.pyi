@@ -12,8 +12,6 @@ from ioplan.results.store.delivery.sender import send_all as send_all
 from ioplan.results.store.delivery.sender import start as start
 from ioplan.results.store.errors import StoreError as StoreError
 from ioplan.results.store.errors import without_password as without_password
-from ioplan.results.store.layout.tables import COLUMNS as COLUMNS
-from ioplan.results.store.layout.views import VIEWS as VIEWS
 from ioplan.results.store.overview import SessionFilter as SessionFilter
 from ioplan.results.store.postgres import CONNECTION as CONNECTION
 from ioplan.results.store.pushing import push as push
@@ -22,3 +20,5 @@ from ioplan.results.store.session_folder import make_private as make_private
 from ioplan.results.store.session_folder import session_lock as session_lock
 from ioplan.results.store.store import Store as Store
 from ioplan.results.store.store import default_path as default_path
+from ioplan.results.store.tables import COLUMNS as COLUMNS
+from ioplan.results.store.tables import VIEWS as VIEWS

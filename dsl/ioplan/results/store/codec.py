@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import isnan
 from typing import Any, TypeAlias
@@ -43,38 +42,29 @@ class CodecError(ValueError):
 
 def encode_detail(detail: RunDetail) -> dict[str, bytes]:
     """The parts of a detail; telemetry and intervals only where there are any."""
-    telemetry = encode_telemetry(detail.telemetry) if detail.telemetry else b""
-    rare = {"telemetry": telemetry, "intervals": detail.intervals}
-    return {
-        "histograms": encode_histograms(detail.histograms),
-        "series": encode_series(detail.series),
-        **{name: packed for name, packed in rare.items() if packed},
-    }
+    telemetry = _encode_telemetry(detail.telemetry) if detail.telemetry else b""
+    histograms, series = _encode_histograms(detail.histograms), _encode_series(detail)
+    packed = (histograms, series, telemetry, detail.intervals)
+    return {name: part for name, part in zip(PARTS, packed, strict=True) if part}
 
 
 def decode_detail(parts: Mapping[str, bytes | None]) -> RunDetail:
-    """A detail of its parts. Raises CodecError."""
-    telemetry = parts.get("telemetry")
-    return RunDetail(
-        histograms=decode_histograms(parts["histograms"] or b""),
-        series=decode_series(parts["series"] or b""),
-        telemetry=decode_telemetry(telemetry) if telemetry else (),
-        intervals=parts.get("intervals") or b"",
-    )
-
-
-@contextmanager
-def _damage_as_codec_error() -> Iterator[None]:
-    """Whatever is wrong with bytes that may come from anywhere is a CodecError."""
+    """A detail of its parts, which may come from anywhere. Raises CodecError."""
+    histograms, series, telemetry, intervals = map(parts.get, PARTS)
     try:
-        yield
+        return RunDetail(
+            histograms=_decode_histograms(histograms or b""),
+            series=_decode_series(series or b""),
+            telemetry=_decode_telemetry(telemetry) if telemetry else (),
+            intervals=intervals or b"",
+        )
     except CodecError:
         raise
     except (zlib.error, struct.error, ValueError, TypeError, StopIteration) as error:
         raise CodecError(f"the stored detail is damaged: {error}") from error
 
 
-def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
+def _encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
     """Bins in any order; numbers below 2^63."""
     header = [[h.stream, h.direction, h.bits, h.phase, len(h.bins)] for h in histograms]
     flat = _ints([number for h in histograms for number in h.bins])
@@ -82,8 +72,7 @@ def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
     return _pack(header, [np.diff(index, prepend=0), count])
 
 
-@_damage_as_codec_error()
-def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
+def _decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
     header, (steps, count) = _unpack(blob)
     flat = np.column_stack((steps.cumsum(), count)).ravel().tolist()
     edges = pairwise(accumulate((size for *_, size in header), initial=0))
@@ -101,8 +90,9 @@ def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
     )
 
 
-def encode_series(series: Sequence[Interval]) -> bytes:
+def _encode_series(detail: RunDetail) -> bytes:
     """Finite figures; an absent one becomes NaN."""
+    series = detail.series
     columns = [_floats([getattr(p, name) for p in series]) for name in FLOATS]
     columns += [_ints([getattr(p, name) for p in series]) for name in INTS]
     ios = _map_columns([point.ios for point in series])
@@ -117,8 +107,7 @@ def encode_series(series: Sequence[Interval]) -> bytes:
     return _pack(sizes, [*columns, *ios, *excess])
 
 
-@_damage_as_codec_error()
-def decode_series(blob: bytes) -> tuple[Interval, ...]:
+def _decode_series(blob: bytes) -> tuple[Interval, ...]:
     sizes, rows = _unpack(blob)
     columns = iter(rows)
     fields: dict[str, list[Any]] = {name: _absent(next(columns)) for name in FLOATS}
@@ -130,7 +119,7 @@ def decode_series(blob: bytes) -> tuple[Interval, ...]:
     return tuple(Interval(**dict(zip(fields, p, strict=True))) for p in points)
 
 
-def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
+def _encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
     """Finite figures; a column that is absent everywhere is left out."""
     names = [
         name
@@ -140,8 +129,7 @@ def encode_telemetry(points: Sequence[TelemetryPoint]) -> bytes:
     return _pack(names, [_floats([getattr(p, n) for p in points]) for n in names])
 
 
-@_damage_as_codec_error()
-def decode_telemetry(blob: bytes) -> tuple[TelemetryPoint, ...]:
+def _decode_telemetry(blob: bytes) -> tuple[TelemetryPoint, ...]:
     names, columns = _unpack(blob)
     rows = zip(*map(_absent, columns), strict=True)
     return tuple(TelemetryPoint(**dict(zip(names, r, strict=True))) for r in rows)

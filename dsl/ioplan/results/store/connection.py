@@ -1,21 +1,22 @@
-"""What a store asks of a database: transactions of plain SQL.
+"""Transactions of plain SQL, whose statements hold for SQLite and PostgreSQL alike.
 
-The statements hold for SQLite and PostgreSQL alike; parameters are `:name`.
+Parameters are `:name`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager, suppress
-from typing import Any, Protocol
+from typing import Any
 
 from ioplan.core.context import Closing
+from ioplan.results.store.tables import INSERTIONS
 
 Row = dict[str, Any]
 """Values by the names of their columns."""
 
 
-class Connection(Protocol):
+class Connection:
     """A transaction. Every method may raise StoreError, and KeyViolation."""
 
     for_update: str
@@ -25,17 +26,40 @@ class Connection(Protocol):
     lock: str
     """The query by which one at a time makes tables, until its transaction ends."""
 
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
     def rows(self, query: str, /, **values: Any) -> list[Row]:
-        """The rows of a query."""
+        cursor = self._connection.execute(self._in_its_words(query), values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query, their values as the database has them, unchecked."""
+        query = self._in_its_words(query)
+        rows: list[tuple[Any, ...]] = self._connection.execute(query, values).fetchall()
+        return rows
 
     def change(self, statement: str, /, *rows: Row) -> int:
         """Do it for each row of values; returns how many rows it changed."""
+        cursor = self._connection.cursor()
+        cursor.executemany(self._in_its_words(statement), rows)
+        return cursor.rowcount if rows else 0
+
+    def insert(self, table: str, *rows: Row) -> None:
+        """Add rows, with all columns. Raises KeyViolation."""
+        self.change(INSERTIONS[table], *rows)
+
+    def insert_missing(self, table: str, *rows: Row) -> None:
+        """Add those rows whose key is not there yet."""
+        self.change(f"{INSERTIONS[table]} ON CONFLICT DO NOTHING", *rows)
 
     def define(self, statement: str, /) -> None:
         """Make or change a table, an index or a view, in SQLite's words."""
+        self._connection.execute(statement)
+
+    def _in_its_words(self, statement: str) -> Any:
+        return statement
 
 
 class Source(Closing):

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.extras import install_command
+from ioplan.core.extras import needed
 from ioplan.core.system import O_BINARY, O_CLOEXEC, O_NOFOLLOW
 from ioplan.results.store.connection import Connection, Row, Source
 from ioplan.results.store.errors import (
@@ -20,13 +20,7 @@ from ioplan.results.store.errors import (
     StoreError,
     StoreFullError,
 )
-from ioplan.results.store.layout.tables import (
-    LAYOUT,
-    create_all,
-    layout_of,
-    other_layout,
-)
-from ioplan.results.store.layout.upgrade import upgrade
+from ioplan.results.store.layout import prepare
 from ioplan.results.store.sqlite import SqliteFile, has_log, is_immutable
 
 RESERVE_BYTES = 8 << 20
@@ -87,17 +81,16 @@ class Reserve:
         fd = os.open(self.path, os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_BINARY)
         with os.fdopen(fd, "rb") as file:
             content = file.read(RESERVE_BYTES + 1)
-        return len(content) <= RESERVE_BYTES and content.count(0) == len(content)
+        return len(content) <= RESERVE_BYTES and not content.strip(b"\0")
 
     def release(self) -> bool:
         """Free the room; returns whether there was any."""
         try:
-            if not self._is_ours():
-                return False
-            self.path.unlink()
+            if is_ours := self._is_ours():
+                self.path.unlink()
         except OSError:
             return False
-        return True
+        return is_ours
 
 
 P = ParamSpec("P")
@@ -151,7 +144,7 @@ class Database(Closing):
         self.where = source.where
         self._source = source
         try:
-            self._prepare()
+            prepare(source)
         except BaseException:
             source.close()
             raise
@@ -217,35 +210,11 @@ class Database(Closing):
         with self.reading() as connection:
             return connection.rows(query, **values)
 
-    def _prepare(self) -> None:
-        """Nothing is written before it is known to be a store."""
-        with self.reading() as connection:
-            layout = layout_of(connection, self.where)
-        if layout == LAYOUT:
-            return
-        try:
-            with self.writing() as connection:
-                self._make(connection)
-        except StoreError as error:
-            raise (other_layout(self.where, layout) if layout else error) from error
-
-    def _make(self, connection: Connection) -> None:
-        """Make or upgrade it, unless somebody has done so meanwhile."""
-        connection.rows(connection.lock)
-        layout = layout_of(connection, self.where)
-        if layout is None:
-            create_all(connection)
-        elif layout != LAYOUT:
-            upgrade(connection, layout)
-
 
 def _postgres(address: str) -> Source:
-    try:
-        from ioplan.results.store.postgres import PostgresDatabase  # noqa: PLC0415
+    def without_driver(text: str) -> StoreError:
+        return StoreError(text, StoreFault.STORE_DRIVER)
 
-        return PostgresDatabase(address)
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            f"results in PostgreSQL need {error.name}: {install_command('postgres')}",
-            StoreFault.STORE_DRIVER,
-        ) from error
+    with needed("results in PostgreSQL need", "postgres", without_driver):
+        from ioplan.results.store.postgres import PostgresDatabase  # noqa: PLC0415
+    return PostgresDatabase(address)

@@ -6,12 +6,11 @@ an empty text stands for all. `total` is reads and writes together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter
 
 from ioplan.language.metric import Metric
@@ -26,7 +25,8 @@ from ioplan.records.record import (
     TargetResult,
 )
 from ioplan.results.store.connection import Row
-from ioplan.workload import COUNTED, Direction
+from ioplan.results.store.tables import FigureColumns
+from ioplan.workload import COUNTED
 
 TOTAL = "total"
 KEY = ("session", "seq", "target", "phase", "stream", "direction")
@@ -38,43 +38,16 @@ COUNTED_SET = set(COUNTED)
 Part = tuple[str, str, str]
 """Target, phase and stream."""
 WHOLE_RUN: Part = ("", "", "")
-Parts = RunRecord | TargetResult | PhaseResult
+Results = dict[str, Any]
+"""The fields `directions` and `total` of what has results."""
 
 
-class Results(Struct, frozen=True):
-    """What each direction did, and reads and writes together."""
-
-    directions: dict[Direction, DirectionResult]
-    total: DirectionResult
-
-
-class Stored(Struct, frozen=True, array_like=True, rename={"foreign": "percentiles"}):
-    """The figures of a row of `figure`, as msgspec checks them; SQLite takes any value.
+class Stored(FigureColumns, frozen=True):
+    """The figures of a row, as SQLite takes any value.
 
     It is used in place of a `DirectionResult` and its `Latency` where ten thousands are
     read for one figure each: the objects of all percentiles take longer than the rest.
-    `foreign` is JSON of all percentiles of another program that has others than ours.
     """
-
-    ios: int
-    bytes: int
-    errors: int
-    iops: float
-    bandwidth_bytes_per_s: float
-    mean_ns: float | None
-    min_ns: int | None
-    max_ns: int | None
-    stddev_ns: float | None
-    p50_ns: float | None
-    p90_ns: float | None
-    p95_ns: float | None
-    p99_ns: float | None
-    p99_9_ns: float | None
-    p99_99_ns: float | None
-    p99_999_ns: float | None
-    supported_percent: float | None
-    bound_percent: float | None
-    foreign: str | None
 
     @property
     def latency(self) -> Stored | None:
@@ -116,7 +89,7 @@ def picked(source: object, names: Iterable[str]) -> Row:
     return {name: getattr(source, name) for name in names}
 
 
-VALUES = Stored.__struct_encode_fields__
+VALUES = FigureColumns.__struct_encode_fields__
 COUNTS, MOMENTS = VALUES[:5], VALUES[5:9]
 PERCENTILE_COLUMNS = dict(zip(PERCENTILES, VALUES[9:16], strict=True))
 
@@ -135,33 +108,28 @@ def _marks(
 
 
 def figure_rows(record: RunRecord) -> Iterator[Row]:
-    parts: list[tuple[str, str, Parts]] = [("", "", record)]
+    key = {"session": record.session, "seq": record.seq}
+    parts: list[tuple[str, str, RunRecord | TargetResult | PhaseResult]]
+    parts = [("", "", record)]
     parts += [(name, "", target) for name, target in record.targets.items()]
     parts += [("", name, phase) for name, phase in record.phases.items()]
-    key = {"session": record.session, "seq": record.seq}
-    for target, phase, results in parts:
+    for target, phase, part in parts:
         place = {**key, "target": target, "phase": phase}
-        yield from _rows(place | {"stream": ""}, results)
-        for stream in () if _is_repetition(results) else results.streams:
-            yield from _rows(place | {"stream": stream.name}, stream)
+        yield from _rows(place | {"stream": ""}, part)
+        figures = [(stream.directions, stream.total) for stream in part.streams]
+        if figures != [(part.directions, part.total)]:  # else its only stream is all
+            for stream in part.streams:
+                yield from _rows(place | {"stream": stream.name}, stream)
 
 
-def _is_repetition(results: Parts) -> bool:
-    """Whether the figures of its only stream are those of all streams."""
-    figures = [(stream.directions, stream.total) for stream in results.streams]
-    return figures == [(results.directions, results.total)]
-
-
-def _rows(place: Row, results: Parts | StreamResult) -> Iterator[Row]:
-    yield _row(place, TOTAL, results.total)
-    for direction in COUNTED:
-        if direction in results.directions:
-            yield _row(place, direction, results.directions[direction])
-
-
-def _row(place: Row, direction: str, result: DirectionResult) -> Row:
-    counts = picked(result, COUNTS)
-    return {**place, "direction": direction, **counts, **_latency_row(result.latency)}
+def _rows(
+    place: Row, part: RunRecord | TargetResult | PhaseResult | StreamResult
+) -> Iterator[Row]:
+    results: dict[str, DirectionResult] = {TOTAL: part.total}
+    results |= {d: part.directions[d] for d in COUNTED if d in part.directions}
+    for direction, result in results.items():
+        latency = _latency_row(result.latency)
+        yield {**place, "direction": direction, **picked(result, COUNTS), **latency}
 
 
 def _latency_row(latency: Latency | None) -> Row:
@@ -201,7 +169,7 @@ def _results(directions: dict[Any, Any]) -> Results:
         raise ValueError(f"no total, or an unknown direction: {[*directions]}")
     if len(directions) > 1:
         directions = {d: directions[d] for d in COUNTED if d in directions}
-    return Results(directions, total)
+    return {"directions": directions, "total": total}
 
 
 def _checked(rows: list[tuple[Any, ...]]) -> list[Stored]:
@@ -228,21 +196,3 @@ def columns_of(metric: Metric) -> tuple[str, ...] | None:
     if (moment := f"{metric.name}_ns") in MOMENTS:
         return ("ios", "mean_ns", moment)
     return ("ios", "bytes") if metric.name in ("iops", "cpu", "bandwidth") else None
-
-
-def selection(table: str, columns: Collection[str]) -> str:
-    """What is selected for a `Stored` of these columns; others are 0 or NULL."""
-    return ", ".join(
-        f"{table}.{name}" if name in columns else "0" if name in COUNTS else "NULL"
-        for name in VALUES
-    )
-
-
-def some_results(rows: Iterable[Sequence[Any]]) -> list[Stored | None]:
-    """What was selected; None where a run has not the direction.
-
-    Raises MsgspecError.
-    """
-    return msgspec.convert(
-        [None if row[0] is None else row for row in rows], list[Stored | None]
-    )

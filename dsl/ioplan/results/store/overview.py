@@ -5,7 +5,7 @@ store.overview(SessionFilter(drive="S4EV*", verdict="failed", limit=20))
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
-from ioplan.results.store.connection import Row
+from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import validated
-from ioplan.results.store.layout.views import SESSIONS
+from ioplan.results.store.tables import SESSIONS
 
 SessionVerdict = Literal[
     "held", "failed", "undecided", "not measured", "no baseline", "none"
@@ -49,7 +49,9 @@ class SessionFilter(Struct, frozen=True):
 ALL = SessionFilter()
 
 
-class SessionOverview(Struct, frozen=True):
+class SessionOverview(
+    Struct, frozen=True, rename={"id": "session", "host_name": "host"}
+):
     """A session without what is large; times are UTC, ISO 8601."""
 
     id: str
@@ -112,40 +114,37 @@ PLACES = {
 """The columns that each text of a filter may stand in."""
 
 
-def overview_query(which: SessionFilter) -> tuple[str, dict[str, Any]]:
-    """The query and its values."""
-    values: dict[str, Any] = {}
+def read_overviews(
+    connection: Connection, which: SessionFilter
+) -> list[SessionOverview]:
+    """Raises StoreError for what is not as it was written."""
+    values: dict[str, Any] = {"limit": which.limit}
     conditions = " AND ".join(["TRUE", *_conditions(which, values)])
-    limit = ""
-    if which.limit is not None:
-        values["limit"] = which.limit
-        limit = "LIMIT :limit"
-    query = f"""
+    rows = connection.rows(
+        f"""
         SELECT * FROM ({SESSIONS}) AS s WHERE {conditions}
-        ORDER BY s.session DESC {limit}"""
-    return query, values
+        ORDER BY s.session DESC {"" if which.limit is None else "LIMIT :limit"}""",
+        **values,
+    )
+    return list(map(_overview, rows))
 
 
 def _conditions(which: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
     for name, columns in PLACES.items():
         if word := getattr(which, name):
             values[name] = _pattern(word)
-            yield _any_like(columns, name)
+            tests = (f"lower(s.{column}) LIKE :{name} ESCAPE '!'" for column in columns)
+            yield f"({' OR '.join(tests)})"
     tags = (which.tag,) if isinstance(which.tag, str) else which.tag
     for number, tag in enumerate(filter(None, tags)):
         values[f"tag{number}"] = f'%"{_pattern(tag)}"%'
-        yield _any_like(("tags",), f"tag{number}")
+        yield f"lower(s.tags) LIKE :tag{number} ESCAPE '!'"
     if which.since:
         values["since"] = which.since
         yield "s.started_at >= :since"
     if which.id:
         values["id"] = which.id
         yield "s.session = :id"
-
-
-def _any_like(columns: Iterable[str], value: str) -> str:
-    tests = (f"lower(s.{name}) LIKE :{value} ESCAPE '!'" for name in columns)
-    return f"({' OR '.join(tests)})"
 
 
 def _pattern(word: str) -> str:
@@ -157,19 +156,10 @@ def _pattern(word: str) -> str:
 _drive_columns = itemgetter(*Drive.model_fields)
 
 
-def overviews_of(rows: Iterable[Row]) -> list[SessionOverview]:
-    """From the rows of a query. Raises StoreError for what is not as it was written."""
-    overviews = []
-    for row in rows:
-        with validated(f"session {row['session']!r}"):
-            fields = row | {
-                "id": row["session"],
-                "host_name": row["host"],
-                "drive": _drive(*_drive_columns(row)),
-                "tags": msgspec.json.decode(row["tags"]),
-            }
-            overviews.append(msgspec.convert(fields, SessionOverview))
-    return overviews
+def _overview(row: Row) -> SessionOverview:
+    with validated(f"session {row['session']!r}"):
+        drive, tags = _drive(*_drive_columns(row)), msgspec.json.decode(row["tags"])
+        return msgspec.convert(row | {"drive": drive, "tags": tags}, SessionOverview)
 
 
 @lru_cache(4096)

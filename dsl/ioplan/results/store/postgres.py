@@ -10,10 +10,9 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import dict_row, tuple_row
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.connection import Row, Source
+from ioplan.results.store.connection import Connection, Source
 from ioplan.results.store.errors import KeyViolation, StoreError, without_password
 
 CONNECTION: dict[str, Any] = {
@@ -45,7 +44,7 @@ WORDS = {
     ),
     r"\bjulianday\((.+?)\)": r"(extract(epoch FROM \1::timestamptz) / 86400)",
 }
-"""PostgreSQL's for SQLite's."""
+"""PostgreSQL's for SQLite's, in definitions."""
 PARAMETER = re.compile(r"(?<![:\w]):(\w+)(?!:)")
 MOST_IDLE = 5
 
@@ -59,13 +58,22 @@ class PostgresDatabase(Source):
     def __init__(self, address: str) -> None:
         super().__init__()
         self.where = without_password(address)
-        _check(address)
         self._address = address
+        try:
+            conninfo_to_dict(address)
+        except psycopg.ProgrammingError as error:
+            raise StoreError(
+                f"this is no address of a database: {error}; write for example "
+                f"postgresql://lab@db.example/ioplan",
+                StoreFault.STORE_ADDRESS,
+            ) from error
 
     @contextmanager
-    def transaction(self, writes: bool) -> Iterator[PostgresConnection]:
+    def transaction(self, writes: bool) -> Iterator[Connection]:
         with _errors(self.where):
-            connection = self._idle_connection() or self._new_connection()
+            connection = self._idle_connection() or psycopg.connect(
+                self._address, **CONNECTION
+            )
             try:
                 with connection.transaction():
                     if writes:
@@ -87,58 +95,27 @@ class PostgresDatabase(Source):
             connection.close()
         return None
 
-    def _new_connection(self) -> psycopg.Connection[Row]:
-        return psycopg.connect(self._address, row_factory=dict_row, **CONNECTION)
 
-
-class PostgresConnection:
+class PostgresConnection(Connection):
     for_update = " FOR UPDATE"
     tables = """
         SELECT tablename AS name FROM pg_tables
         WHERE schemaname = current_schema()"""
     lock = f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
-        self._connection = connection
-
-    def rows(self, query: str, /, **values: Any) -> list[Row]:
-        return self._connection.execute(_statement(query), values).fetchall()
-
-    def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        cursor = self._connection.cursor(row_factory=tuple_row)
-        return cursor.execute(_statement(query), values).fetchall()
-
-    def change(self, statement: str, /, *rows: Row) -> int:
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_statement(statement), rows)
-            return cursor.rowcount if rows else 0
-
     def define(self, statement: str, /) -> None:
-        self._connection.execute(translated(statement).encode())
+        for lite, own in WORDS.items():
+            statement = re.sub(lite, own, statement)
+        super().define(statement)
+
+    def _in_its_words(self, statement: str) -> bytes:
+        return _with_parameters(statement)
 
 
 @lru_cache
-def _statement(words: str) -> bytes:
+def _with_parameters(statement: str) -> bytes:
     """With psycopg's `%(name)s` for `:name`."""
-    return PARAMETER.sub(r"%(\1)s", words.replace("%", "%%")).encode()
-
-
-def translated(statement: str) -> str:
-    """A definition in SQLite's words in PostgreSQL's."""
-    for lite, own in WORDS.items():
-        statement = re.sub(lite, own, statement)
-    return statement
-
-
-def _check(address: str) -> None:
-    try:
-        conninfo_to_dict(address)
-    except psycopg.ProgrammingError as error:
-        raise StoreError(
-            f"this is no address of a database: {error}; write for example "
-            f"postgresql://lab@db.example/ioplan",
-            StoreFault.STORE_ADDRESS,
-        ) from error
+    return PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%")).encode()
 
 
 @contextmanager
@@ -149,22 +126,14 @@ def _errors(where: str) -> Iterator[None]:
     except psycopg.IntegrityError as error:
         raise KeyViolation from error
     except psycopg.Error as error:
-        if _is_unreachable(error):
-            text, fault = _unreachable(error), StoreFault.STORE_UNREACHABLE
-        else:
-            text, fault = f"reports: {error}", StoreFault.STORE_DATABASE
+        text, fault = f"reports: {error}", StoreFault.STORE_DATABASE
+        # a server's own errors have an SQL state; without one it did not answer
+        is_operational = isinstance(error, psycopg.OperationalError)
+        if is_operational and error.sqlstate in (None, *ENDING):
+            reason = str(error).partition("\n")[0]  # then advice, and each address
+            text = (
+                f"cannot be reached: {reason}; see that the server runs and lets you "
+                "in (psql with the same address); what is kept on this host stays there"
+            )
+            fault = StoreFault.STORE_UNREACHABLE
         raise StoreError(f"the store {where} {text}", fault) from error
-
-
-def _is_unreachable(error: psycopg.Error) -> bool:
-    """A server's own errors have an SQL state; without one it did not answer."""
-    is_operational = isinstance(error, psycopg.OperationalError)
-    return is_operational and error.sqlstate in (None, *ENDING)
-
-
-def _unreachable(error: psycopg.Error) -> str:
-    reason = str(error).partition("\n")[0]  # then advice, and each address
-    return (
-        f"cannot be reached: {reason}; see that the server runs and lets you in "
-        f"(psql with the same address); what is kept on this host stays there"
-    )

@@ -20,15 +20,10 @@ from typing import Any, NamedTuple
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
-from ioplan.results.store.layout.tables import (
-    COLUMNS,
-    RUN_TABLES,
-    SESSION_TABLES,
-    insert_missing,
-)
 from ioplan.results.store.rows import tags_text
 from ioplan.results.store.sessions import SET_WORDS, UPDATE_PLACE
 from ioplan.results.store.store import OF_VERDICT, UPDATE_VERDICT, Store
+from ioplan.results.store.tables import COLUMNS, RUN_TABLES, SESSION_TABLES
 
 PAGE = 50
 SESSIONS = 200
@@ -146,14 +141,14 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         edited = _of_session(here, "run", id) if is_edited else []
     try:
         with shared.writing() as there:
-            insert_missing(there, "env", *env)
-            insert_missing(there, "drive", *drive)
-            insert_missing(there, "session", session | BEGUN)
+            there.insert_missing("env", *env)
+            there.insert_missing("drive", *drive)
+            there.insert_missing("session", session | BEGUN)
             _check_same(there, session, shared.where)
         runs = _push_runs(local, shared, id)
         with shared.writing() as there:
-            insert_missing(there, "verdict", *verdicts)
-            insert_missing(there, "event", *events)
+            there.insert_missing("verdict", *verdicts)
+            there.insert_missing("event", *events)
             _replace_verdicts(there, id, verdicts)
             if edited:
                 _replace_places(there, id, edited)
@@ -192,9 +187,9 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
             digests = {run["env"] for run in rows["run"]}
             envs = [_rows(here, "env", "digest = :env", env=env) for env in digests]
         with shared.writing() as there:
-            insert_missing(there, "env", *chain.from_iterable(envs))
+            there.insert_missing("env", *chain.from_iterable(envs))
             for table in RUN_TABLES:
-                insert_missing(there, table, *rows[table])
+                there.insert_missing(table, *rows[table])
     return len(missing)
 
 

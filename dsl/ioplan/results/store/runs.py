@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from enum import Flag, auto
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
-from pydantic import BaseModel, TypeAdapter, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from pydantic_core import to_json
 
 from ioplan.core.error_kinds import StoreFault
@@ -28,7 +28,6 @@ from ioplan.records.record import (
     Decided,
     Preparation,
     RunRecord,
-    Status,
     Steady,
     Verdict,
 )
@@ -36,6 +35,7 @@ from ioplan.records.seek import Found
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import StoreError, validated
 from ioplan.results.store.figures import (
+    COUNTS,
     KEY,
     TOTAL,
     VALUES,
@@ -46,50 +46,11 @@ from ioplan.results.store.figures import (
     figure_rows,
     picked,
     results_by_part,
-    selection,
-    some_results,
 )
 from ioplan.results.store.rows import env_row
+from ioplan.results.store.tables import RunColumns
 
 OF_RUN = "session = :session AND seq = :seq"
-
-
-class RunColumns(Struct, frozen=True, array_like=True):
-    """A row of `run` as msgspec checks it, as SQLite takes any value in any column.
-
-    JSON is what no query asks for: `asked` without its place in the plan, `extras`
-    without figures. Instead of `env`, a digest, the facts of the host are read.
-    """
-
-    session: str
-    seq: int
-    run_id: str
-    test: str
-    kind: Literal["run", "prepare", "probe"]
-    step: int
-    name: str
-    round: int
-    iteration: int
-    cell: str
-    after_name: str
-    after_digest: str
-    removed: int
-    status: Status
-    cause: str
-    message: str
-    started_at: str
-    ended_at: str
-    run_s: float
-    cpu_percent: float | None
-    steady: str | None
-    decided: str | None
-    found: str | None
-    ioplan: str
-    env: str
-    asked: str
-    backend: str
-    target: str
-    extras: str  # last, so that the others are read without it
 
 
 class Fields(Flag):
@@ -258,6 +219,7 @@ NOTHING = defaults_of(RunRecord) | {
 }
 """Of a run of which not all is read."""
 NOT_ASKED = defaults_of(Asked)
+VERDICTS = TypeAdapter(tuple[Verdict, ...], config=ConfigDict(defer_build=True))
 
 
 def record_of(
@@ -280,12 +242,11 @@ def record_of(
         if Fields.EXTRAS in fields:
             results = results_by_part(figures, Stored.result)
             texts = ",".join(text for (text,) in verdicts)
-            values |= _extras(run.extras, results) | _fields(results[WHOLE_RUN])
-            values["verdicts"] = _verdicts().validate_json(f"[{texts}]")
+            values |= _extras(run.extras, results) | results[WHOLE_RUN]
+            values["verdicts"] = VERDICTS.validate_json(f"[{texts}]")
             values = {name: values[name] for name in ORDER}  # that of its JSON
         elif Fields.FIGURES in fields:
-            results = results_by_part(figures, lambda stored: stored)
-            values |= _fields(results[WHOLE_RUN])
+            values |= results_by_part(figures, lambda stored: stored)[WHOLE_RUN]
     return RunRecord.complete(values)
 
 
@@ -330,11 +291,6 @@ def _facts(text: str) -> dict[str, Any]:
     return msgspec.json.decode(text, type=dict[str, Any])
 
 
-@cache
-def _verdicts() -> TypeAdapter[tuple[Verdict, ...]]:
-    return TypeAdapter(tuple[Verdict, ...])
-
-
 Extras: type[BaseModel] = create_model(
     "Extras",
     __base__=Model,
@@ -349,30 +305,19 @@ Extras: type[BaseModel] = create_model(
 def _extras(text: str, results: Mapping[Part, Results]) -> dict[str, Any]:
     """The fields of `extras`, with the figures of their parts."""
     fields = checked_schema(msgspec.json.decode(text))
-    _add_streams(fields, "", "", results)
-    for name, part in fields["targets"].items():
-        part.update(_fields(results[name, "", ""]))
-        _add_streams(part, name, "", results)
-    for name, part in fields["phases"].items():
-        part.update(_fields(results["", name, ""]))
-        _add_streams(part, "", name, results)
+    parts = [("", "", fields)]
+    parts += [(name, "", target) for name, target in fields["targets"].items()]
+    parts += [("", name, phase) for name, phase in fields["phases"].items()]
+    for target, phase, part in parts:
+        common, streams = results[target, phase, ""], part["streams"]
+        if part is not fields:
+            part.update(common)
+        for stream in streams:
+            own = results.get((target, phase, stream["name"]))
+            if own is None and len(streams) > 1:
+                raise ValueError(f"no figures of the stream {stream['name']!r}")
+            stream.update(own or common)  # those of a single one are not repeated
     return Extras.model_validate(fields).__dict__
-
-
-def _add_streams(
-    part: dict[str, Any], target: str, phase: str, results: Mapping[Part, Results]
-) -> None:
-    """The figures of a single stream are those of all streams."""
-    streams = part["streams"]
-    for stream in streams:
-        own = results.get((target, phase, stream["name"]))
-        if own is None and len(streams) > 1:
-            raise ValueError(f"no figures of the stream {stream['name']!r}")
-        stream.update(_fields(own or results[target, phase, ""]))
-
-
-def _fields(results: Results) -> dict[str, Any]:
-    return {"directions": results.directions, "total": results.total}
 
 
 def checked_schema(fields: Any) -> dict[str, Any]:
@@ -437,7 +382,8 @@ def read_outlines(
     results = {}
     for direction in columns:
         last = first + len(VALUES)
-        results[direction] = some_results([row[first:last] for row in rows])
+        figures = (row[first:last] if row[first] is not None else None for row in rows)
+        results[direction] = msgspec.convert([*figures], list[Stored | None])
         first = last
     if None in results.get(TOTAL, ()):
         raise ValueError("a run has no total")
@@ -445,8 +391,13 @@ def read_outlines(
 
 
 def _outline_query(columns: Mapping[str, Collection[str]], condition: str) -> str:
+    """Figures that are not in the columns are 0 or NULL."""
     selected = [f"run.{name}" for name in (*Outline.__struct_fields__, *SLOT)]
-    selected += [selection(f"f_{name}", some) for name, some in columns.items()]
+    selected += (
+        f"f_{direction}.{name}" if name in some else "0" if name in COUNTS else "NULL"
+        for direction, some in columns.items()
+        for name in VALUES
+    )
     joins = (
         f"""LEFT JOIN figure AS f_{name}
           ON f_{name}.session = run.session AND f_{name}.seq = run.seq

@@ -13,14 +13,12 @@ from ioplan.records.session import EventKind, Session, SessionEvent, SessionStat
 from ioplan.results.store.connection import scalar
 from ioplan.results.store.database import Database, with_reserve
 from ioplan.results.store.errors import KeyViolation, ReserveUsedError, StoreError
-from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
 from ioplan.results.store.overview import (
     ALL,
     SessionFilter,
     SessionOverview,
     SessionVerdict,
-    overview_query,
-    overviews_of,
+    read_overviews,
 )
 from ioplan.results.store.rows import (
     drive_row,
@@ -31,6 +29,7 @@ from ioplan.results.store.rows import (
     tags_text,
 )
 from ioplan.results.store.runs import OF_RUN, WHERE, place_row
+from ioplan.results.store.tables import COLUMNS
 
 SET_STATUS = """
     UPDATE session SET status = :status, ended_at = :at, unmet = :unmet
@@ -73,10 +72,10 @@ class SessionStore(Database):
             self.reserve.acquire()
         try:
             with self.writing() as connection:
-                insert_missing(connection, "env", env_row(session.host))
+                connection.insert_missing("env", env_row(session.host))
                 if session.drive:
-                    insert_missing(connection, "drive", drive_row(session.drive))
-                insert(connection, "session", session_row(session))
+                    connection.insert_missing("drive", drive_row(session.drive))
+                connection.insert("session", session_row(session))
         except KeyViolation:
             if self.session(session.id).plan_text != session.plan_text:
                 raise StoreError(
@@ -147,8 +146,8 @@ class SessionStore(Database):
 
     def overview(self, which: SessionFilter = ALL) -> list[SessionOverview]:
         """Some sessions or all, the newest first, with verdict, runs and drive."""
-        query, values = overview_query(which)
-        return overviews_of(self.rows(query, **values))
+        with self.reading() as connection:
+            return read_overviews(connection, which)
 
     def verdict(self, session_id: str) -> SessionVerdict:
         """The gravest verdict on a session; `ioplan ls` shows the same."""
@@ -221,7 +220,7 @@ class SessionStore(Database):
             for id, event in events:
                 position = (scalar(connection.rows(last, session=id)) or 0) + 1
                 row = {"session": id, "position": position}
-                insert(connection, "event", row | event.model_dump(mode="json"))
+                connection.insert("event", row | event.model_dump(mode="json"))
 
     def events_of_kind(self, kind: EventKind) -> list[SessionEvent]:
         """The events of all sessions, in the order in which they were stored."""

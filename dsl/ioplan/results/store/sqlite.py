@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,14 @@ from types import NoneType
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.connection import Row, Source
-from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError, sqlite_errors
-from ioplan.results.store.layout.tables import TEXTS
+from ioplan.results.store.connection import Connection, Row, Source
+from ioplan.results.store.errors import (
+    OTHER_STORE_HINT,
+    KeyViolation,
+    StoreError,
+    StoreFullError,
+)
+from ioplan.results.store.tables import TEXTS
 
 LEAST_BYTES = 100
 """SQLite's header; less is left of a file that was emptied."""
@@ -47,8 +52,8 @@ class SqliteFile(Source):
         """That which was written to first; empty where the path led to none."""
 
     @contextmanager
-    def transaction(self, writes: bool) -> Iterator[SqliteConnection]:
-        with sqlite_errors(self.where):
+    def transaction(self, writes: bool) -> Iterator[Connection]:
+        with _errors(self.where):
             connection = self._idle_connection() or self._new_connection()
             try:
                 self._begin(connection, writes)
@@ -63,7 +68,7 @@ class SqliteFile(Source):
                 self._check_place(connection)
 
     def _new_connection(self) -> sqlite3.Connection:
-        check_regular(self._path)
+        _check_regular(self._path)
         connection = sqlite3.connect(
             self._uri or self.where,
             uri=bool(self._uri),
@@ -132,45 +137,27 @@ def _copied(connection: sqlite3.Connection, path: Path) -> Path:
     return new
 
 
-class SqliteConnection:
+class SqliteConnection(Connection):
     for_update = ""  # writers wait for each other anyway
     tables = """
         SELECT name FROM sqlite_master
         WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"""
     lock = "SELECT 1"  # who writes has locked the file already
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
     def rows(self, query: str, /, **values: Any) -> list[Row]:
-        cursor = self._connection.execute(query, values)
-        names = [column[0] for column in cursor.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor]
-        _check_texts(rows)
+        """A column takes values of any type; those of texts are checked."""
+        rows = super().rows(query, **values)
+        for name in TEXTS & rows[0].keys() if rows else ():
+            if not {type(row[name]) for row in rows} <= {str, NoneType}:
+                raise StoreError(
+                    f"the store is not as ioplan writes it: a {name!r} in it is no "
+                    "text; it is damaged or made by another program; use another store",
+                    StoreFault.RECORD_DAMAGED,
+                )
         return rows
 
-    def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, values).fetchall()
 
-    def change(self, statement: str, /, *rows: Row) -> int:
-        return self._connection.executemany(statement, rows).rowcount
-
-    def define(self, statement: str, /) -> None:
-        self._connection.execute(statement)
-
-
-def _check_texts(rows: Sequence[Row]) -> None:
-    """A column of SQLite takes values of any type. Raises StoreError."""
-    for name in TEXTS & rows[0].keys() if rows else ():
-        if not {type(row[name]) for row in rows} <= {str, NoneType}:
-            raise StoreError(
-                f"the store is not as ioplan writes it: a {name!r} in it is no text; "
-                f"it is damaged or made by another program; use another store",
-                StoreFault.RECORD_DAMAGED,
-            )
-
-
-def check_regular(path: Path) -> None:
+def _check_regular(path: Path) -> None:
     """SQLite takes a disk for an empty file, and begins to write. Raises StoreError."""
     with suppress(OSError):  # what is not there yet, or not for us to see
         if not stat.S_ISREG(path.stat().st_mode):
@@ -212,3 +199,63 @@ def _use_wal(connection: sqlite3.Connection, busy_s: float) -> None:
             if not busy or time.monotonic() > deadline_s:
                 raise
         time.sleep(0.01)
+
+
+NOT_OPENED = (
+    StoreFault.STORE_NOT_OPENED,
+    "cannot be opened: see that the folder exists and that you may write "
+    f"to it (SQLite keeps two more files there), or {OTHER_STORE_HINT}",
+)
+LOCKED = (
+    StoreFault.STORE_LOCKED,
+    "is locked by another process: wait until that one has finished, or end it",
+)
+FAULTS = {
+    "FULL": (
+        StoreFault.STORE_FULL,
+        "cannot grow, the disk is full: what was to be stored now is not, and all "
+        f"before is; free some space, or {OTHER_STORE_HINT}",
+    ),
+    "READONLY": (
+        StoreFault.STORE_READ_ONLY,
+        "is read-only: give yourself the right to write to the file and its "
+        f"folder, or {OTHER_STORE_HINT}",
+    ),
+    "NOTADB": (
+        StoreFault.STORE_NOT_A_DATABASE,
+        f"is not an SQLite database: move the file away, or {OTHER_STORE_HINT}",
+    ),
+    "CORRUPT": (
+        StoreFault.STORE_DAMAGED,
+        "is damaged: keep a copy, and save what can be read with "
+        "`sqlite3 FILE .recover`",
+    ),
+    **dict.fromkeys(("CANTOPEN", "PERM", "AUTH"), NOT_OPENED),
+    **dict.fromkeys(("BUSY", "LOCKED"), LOCKED),
+    "IOERR": (
+        StoreFault.STORE_IO,
+        f"cannot be read or written, the disk reports an error: {OTHER_STORE_HINT}",
+    ),
+}
+"""By the first word of SQLite's error names, such as SQLITE_READONLY_DIRECTORY."""
+FULL = "IOERR_SHMSIZE"
+"""SQLite cannot say it better of the file that its processes share."""
+
+
+@contextmanager
+def _errors(where: str) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError and KeyViolation."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise KeyViolation from error
+    except OverflowError as error:
+        text = f"the store {where} has no numbers of more than 64 bits: {error}"
+        raise StoreError(text, StoreFault.STORE_DATABASE) from error
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")  # the driver's own have none
+        word = name.removeprefix("SQLITE_").replace(FULL, "FULL").split("_")[0]
+        other = (StoreFault.STORE_DATABASE, f"reports: {error}")
+        fault, text = FAULTS.get(word, other)
+        kind = StoreFullError if fault is StoreFault.STORE_FULL else StoreError
+        raise kind(f"the store {where} {text}", fault) from error

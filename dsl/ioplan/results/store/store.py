@@ -26,11 +26,11 @@ from ioplan.results.store.connection import Connection, Row, scalar
 from ioplan.results.store.database import with_reserve
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
 from ioplan.results.store.rows import env_row, state_of, state_row
 from ioplan.results.store.runs import OF_RUN, Fields, read_runs, run_row, same_run
 from ioplan.results.store.session_folder import is_locked, session_folder
 from ioplan.results.store.sessions import SessionStore
+from ioplan.results.store.tables import COLUMNS
 
 PAGE = 200
 PAGE_OF_SESSION = "run.session = :session AND run.seq > :after AND run.seq <= :to"
@@ -84,14 +84,14 @@ class Store(SessionStore):
         parts = codec.encode_detail(detail)
         try:
             with self.writing() as connection:
-                insert_missing(connection, "env", env)
-                insert(connection, "run", run)
-                insert(connection, "figure", *figures)
-                insert(connection, "run_blob", key | parts)
+                connection.insert_missing("env", env)
+                connection.insert("run", run)
+                connection.insert("figure", *figures)
+                connection.insert("run_blob", key | parts)
                 if points := parts.get("telemetry"):
-                    insert(connection, "run_telemetry", key | {"points": points})
+                    connection.insert("run_telemetry", key | {"points": points})
                 if packed := parts.get("intervals"):
-                    insert(connection, "run_intervals", key | {"packed": packed})
+                    connection.insert("run_intervals", key | {"packed": packed})
                 _put_verdicts(connection, key, record.verdicts)
         except KeyViolation:
             self._expect_same(record)
@@ -215,7 +215,7 @@ class Store(SessionStore):
         row = state_row(state)
         with self.writing() as connection:
             connection.change("DELETE FROM target_state WHERE target = :target", row)
-            insert(connection, "target_state", row)
+            connection.insert("target_state", row)
 
     def state(self, target: str) -> KnownState | None:
         rows = self.rows(STATE, target=target)
@@ -239,7 +239,7 @@ def _put_verdicts(
     for expectation, text in texts.items():
         row = key | {"position": len(stored), "verdict": text}
         if expectation not in stored:
-            insert(connection, "verdict", row)
+            connection.insert("verdict", row)
             stored[expectation] = row
         elif stored[expectation]["verdict"] != text:
             row["position"] = stored[expectation]["position"]
