@@ -200,7 +200,7 @@ def test_a_restored_backup_is_noticed_and_filled(outbox, tables):
 
 def send_by_program(outbox):
     """As `start` has it done."""
-    sender = "ioplan.results.store.delivery.sender"
+    sender = "ioplan.results.store.delivery"
     done = program(sys.executable, "-m", sender, outbox.store, "0")
     assert done.returncode == 0 and not done.stderr, done
 

@@ -13,8 +13,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
-from ioplan.results.store.delivery.sender import send, send_later
+from ioplan.results.store.delivery import Delivery, Entry, Outbox, send, send_later
 from ioplan.results.store.errors import StoreError, without_password
 from ioplan.results.store.pushing import Pushed, not_there, push_session
 from ioplan.results.store.store import Store, default_path

@@ -42,7 +42,7 @@ from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
 from ioplan.results.store.database import BUSY_S, LANE_BUSY_S
-from ioplan.results.store.delivery.outbox import Outbox
+from ioplan.results.store.delivery import Outbox
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.session_folder import (
     remove_unused,

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from ioplan.cli.display.output import data_out, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.results.store.database import is_address
-from ioplan.results.store.delivery.sender import send_later
+from ioplan.results.store.delivery import send_later
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.guard.output import output_file

@@ -47,13 +47,6 @@ def validated(what: str) -> Iterator[None]:
         ) from error
 
 
-def short_reason(error: StoreError) -> str:
-    """In a few words, where a server does not answer: "Connection refused"."""
-    if error.kind == StoreFault.STORE_UNREACHABLE:
-        return str(error).partition(";")[0].rpartition(": ")[2]
-    return str(error)
-
-
 def without_password(place: str) -> str:
     """An address as people may see it."""
     return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1:***@", place)

@@ -14,7 +14,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ioplan.core.error_kinds import StoreFault
@@ -22,7 +21,7 @@ from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.rows import tags_text
 from ioplan.results.store.sessions import SET_WORDS, UPDATE_PLACE
-from ioplan.results.store.store import OF_VERDICT, UPDATE_VERDICT, Store
+from ioplan.results.store.store import OF_VERDICT, Store
 from ioplan.results.store.tables import COLUMNS, RUN_TABLES, SESSION_TABLES
 
 PAGE = 50
@@ -39,7 +38,6 @@ CHANGES = [
 ]
 BEGUN = {"status": "running", "ended_at": None}
 """A session there until all of its runs are, so that none looks complete before."""
-VERDICT_KEY = itemgetter("seq", "plan_digest", "position")
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
@@ -147,11 +145,17 @@ def push_session(local: Store, shared: Store, id: str) -> int:
             _check_same(there, session, shared.where)
         runs = _push_runs(local, shared, id)
         with shared.writing() as there:
-            there.insert_missing("verdict", *verdicts)
             there.insert_missing("event", *events)
-            _replace_verdicts(there, id, verdicts)
+            # what a resume judged again, or an edited plan no longer expects
+            stored = _of_session(there, "verdict", id)
+            valid = {tuple(row.values()) for row in verdicts}
+            outdated = (row for row in stored if tuple(row.values()) not in valid)
+            there.change(f"DELETE FROM verdict WHERE {OF_VERDICT}", *outdated)
+            there.insert_missing("verdict", *verdicts)
             if edited:
-                _replace_places(there, id, edited)
+                places = {row["seq"]: row for row in _of_session(there, "run", id)}
+                changed = (row for row in edited if places.get(row["seq"]) != row)
+                there.change(UPDATE_PLACE, *changed)
             there.change(UPDATE, session)
             _add_words(there, session)
     except KeyViolation as error:
@@ -191,22 +195,6 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
             for table in RUN_TABLES:
                 there.insert_missing(table, *rows[table])
     return len(missing)
-
-
-def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
-    """What was judged again after a resume is there as it was before; and so is what
-    an edited plan no longer expects."""
-    stored = _of_session(there, "verdict", id)
-    there.change(UPDATE_VERDICT, *(row for row in rows if row not in stored))
-    current = set(map(VERDICT_KEY, rows))
-    gone = (row for row in stored if VERDICT_KEY(row) not in current)
-    there.change(f"DELETE FROM verdict WHERE {OF_VERDICT}", *gone)
-
-
-def _replace_places(there: Connection, id: str, rows: Sequence[Row]) -> None:
-    """The runs of an edited plan may have other places in it."""
-    stored = {row["seq"]: row for row in _of_session(there, "run", id)}
-    there.change(UPDATE_PLACE, *(r for r in rows if stored.get(r["seq"], r) != r))
 
 
 def _add_words(there: Connection, session: Row) -> None:
