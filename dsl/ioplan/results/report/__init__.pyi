@@ -4,11 +4,11 @@ from ioplan.results.report.build import Document as Document
 from ioplan.results.report.build import document as document
 from ioplan.results.report.build import session_sections as session_sections
 from ioplan.results.report.build import sessions_screen as sessions_screen
+from ioplan.results.report.charts.charts import chart as chart
 from ioplan.results.report.charts.charts import pictures as pictures
 from ioplan.results.report.charts.convergence import convergence as convergence
-from ioplan.results.report.charts.defaults import chart as chart
-from ioplan.results.report.charts.encoding import Datum as Datum
-from ioplan.results.report.charts.encoding import framed as framed
+from ioplan.results.report.charts.request import Datum as Datum
+from ioplan.results.report.charts.request import framed as framed
 from ioplan.results.report.documents import FAILED as FAILED
 from ioplan.results.report.documents import PICTURE_KINDS as PICTURE_KINDS
 from ioplan.results.report.documents import ChartSpec as ChartSpec

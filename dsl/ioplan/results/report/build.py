@@ -14,7 +14,7 @@ from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.blocks import Facts, FirstScreen, Judged, Line, Table
-from ioplan.results.report.charts.defaults import absent
+from ioplan.results.report.charts.charts import absent
 from ioplan.results.report.conformance.conformance import (
     Conformance,
     JudgedSession,

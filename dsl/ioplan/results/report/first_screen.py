@@ -31,7 +31,7 @@ from ioplan.results.report.blocks import (
     Outcome,
     Tone,
 )
-from ioplan.results.report.charts.defaults import ABSENT, is_measured
+from ioplan.results.report.charts.charts import ABSENT, is_measured
 from ioplan.results.report.charts.request import metric_name
 from ioplan.results.report.facts import Reported, how_measured
 from ioplan.results.report.headlines.contests import (

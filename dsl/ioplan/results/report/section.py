@@ -20,8 +20,7 @@ from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.results.report.blocks import MOST_CARDS, Facts, Judged
 from ioplan.results.report.charts.charts import pictures
-from ioplan.results.report.charts.convergence import convergence
-from ioplan.results.report.charts.probes import probe_pictures
+from ioplan.results.report.charts.convergence import convergence, probe_pictures
 from ioplan.results.report.charts.tables import ON, run_frame
 from ioplan.results.report.documents import (
     AGAINST,

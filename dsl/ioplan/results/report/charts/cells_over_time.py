@@ -12,7 +12,6 @@ from ioplan.language.metric import Metric
 from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.measure.metrics import Stretch, merged
-from ioplan.results.report.charts.encoding import Datum, without
 from ioplan.results.report.charts.over_time import (
     Cell,
     TimedRun,
@@ -21,10 +20,12 @@ from ioplan.results.report.charts.over_time import (
     with_phases,
 )
 from ioplan.results.report.charts.request import (
+    Datum,
     Request,
     capital,
     left_out,
     metrics_title,
+    without,
     y_column,
 )
 from ioplan.results.report.documents import ChartSpec, Column

@@ -1,42 +1,50 @@
-"""The pictures of one test."""
+"""The charts of a test: those of its `chart` lines, else what its axes suggest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from statistics import fmean
 
 from msgspec.structs import replace
 
-from ioplan.core.units import latency_text, metric_text
-from ioplan.language.metric import LATENCY, RATES, Metric
+from ioplan.language.metric import LATENCY, Metric, parse_metric
 from ioplan.language.output_table import CHARTS
-from ioplan.language.plan import Chart, Test
+from ioplan.language.plan import Chart, Seek, Test
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.results.measure.metrics import Sample, figure
 from ioplan.results.report.charts.axis import numbers
 from ioplan.results.report.charts.cells_over_time import (
     latencies_over_time,
     rows_over_time,
 )
-from ioplan.results.report.charts.defaults import (
-    against_load,
-    charts_of,
-    power_charts,
-    without_power,
-)
 from ioplan.results.report.charts.distribution import DISTRIBUTIONS, distribution
-from ioplan.results.report.charts.encoding import Datum, together, without
-from ioplan.results.report.charts.limits import with_limits
 from ioplan.results.report.charts.over_axis import (
+    averaged,
+    largest_latencies,
     over_axis,
     over_iops,
     over_rounds,
     over_two,
+    read_off,
 )
 from ioplan.results.report.charts.over_time import bands_over_time, over_time
-from ioplan.results.report.charts.request import Request, meanings, unit_of
+from ioplan.results.report.charts.request import (
+    OF_POWER,
+    Request,
+    meanings,
+    unit_of,
+    varied,
+    with_limits,
+)
 from ioplan.results.report.charts.tables import listed
-from ioplan.results.report.documents import ChartSpec, Column
-from ioplan.results.report.point import Point, figures_of, meeting, only_writes
+from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.point import (
+    Point,
+    figures_of,
+    meeting,
+    only_trims,
+    only_writes,
+)
 from ioplan.results.report.reader import Reader
 
 Draw = Callable[[Request], Iterable[ChartSpec]]
@@ -80,9 +88,9 @@ def pictures(
     """A picture or several for each chart that has points."""
     if not any(point.runs for point in points):
         return
-    charts = charts_of(test, points)
-    load = against_load(points, charts)
-    for chart in (*load, *charts, *power_charts(test, points)):
+    charts = _charts_of(test, points)
+    load = _against_load(points, charts)
+    for chart in (*load, *charts, *_power_charts(test, points)):
         chosen = meeting(points, chart.when, test)
         if renderer(chart) not in OF_CELLS:
             chosen = [point for point in chosen if point.runs]
@@ -96,117 +104,169 @@ def _over_bytes(
     """A chart over time of nothing but writes, over the bytes written as well, as
     caches and erased blocks are used up by these; unless the plan has its own."""
     is_named = any(other.by[:1] == BYTES for other in charts)
-    if renderer(chart) is not over_time or is_named:
-        return
-    if only_writes(run for point in points for run in point.runs):
+    if renderer(chart) is over_time and not is_named and only_writes(_records(points)):
         text = chart.text.replace("over time", "over bytes")
         yield replace(chart, by=(*BYTES, *chart.by[1:]), text=text)
 
 
 def _drawn(request: Request) -> Iterator[ChartSpec]:
     draw, used = renderer(request.chart), set[str]()
-    largest = _largest(request)
+    rounds = "" if draw in OF_INTERVALS else figures_of(request.points)
+    largest = largest_latencies(request)
     for picture in draw(request):
-        if without_power(picture):
+        if _is_without_power(picture):
             continue
-        read_off = _notes(request, picture, largest) if draw is over_axis else ()
-        notes = [note for note in read_off if note not in used]
-        used.update(notes)
+        lines = read_off(request, picture, largest) if draw is over_axis else ()
         units = {column.unit for column in picture.frame.columns}
-        notes += meanings([m for m in request.chart.metrics if unit_of(m) in units])
-        if draw not in OF_INTERVALS and (rounds := figures_of(request.points)):
-            notes.append(f"of {rounds}")
-        yield with_limits(request, replace(picture, notes=(*picture.notes, *notes)))
+        notes = (
+            *picture.notes,
+            *(line for line in lines if line not in used),
+            *meanings([m for m in request.chart.metrics if unit_of(m) in units]),
+            *(f"of {rounds}",) * bool(rounds),
+        )
+        used.update(lines)
+        yield with_limits(request, replace(picture, notes=notes))
     if len(largest) > 1:
-        yield request.picture(
-            "bars",
-            "Largest latency, averaged over the queue depths",
-            largest,
-            (
-                Column("x", "", "text", ("",)),
-                Column("y", "largest latency, averaged", "ns"),
-            ),
-            dashes=0,
-            x_scale="names",
-            notes=("every queue depth has the same weight",),
-        )
+        yield averaged(request, largest)
 
 
-# What a review reads off a sweep: the averaged maximum, the saturation.
+# What the axes suggest.
 
-ENOUGH = 0.95
-"""Throughput is saturated where it first reaches this share of its largest."""
-FALL = 0.7
-"""A curve that stays below this share of its largest value has fallen."""
-LEAST = 3
-"""So many values make a sweep."""
-MOST_NOTES = 6
-
-Curve = dict[float, tuple[str, float]]
-"""Each number on the axis: its text, and the figure."""
+FEW, WIDE = 4, 40
+"""A matrix of two axes is wide from so many cells on, where neither axis is short."""
+LOADS = ("qd", "rate")
 
 
-def _notes(
-    request: Request, picture: ChartSpec, largest: list[Datum]
-) -> tuple[str, ...]:
-    """The largest latency, if there is one only; from which queue depth on throughput
-    grows no more."""
-    unit = picture.frame.column(picture.y).unit
-    if unit == "ns":
-        if len(largest) != 1:
-            return ()
-        text = latency_text(float(largest[0].values[1] or 0))
-        return (f"largest latency, averaged over the queue depths: {text}",)
-    rates = [m for m in request.chart.metrics if m.unit == unit and m.name in RATES]
-    notes = []
-    for place, curve in _sweeps(request, rates[0]) if rates else ():
-        where = together(without(place, "session"))
-        label = place["session"] + (f", {where}" if where else "")
-        values = [value for _, value in sorted(curve.items())]
-        notes.append(f"{label}: {_saturation(values, unit)}")
-    return tuple(notes) if len(notes) <= MOST_NOTES else ()
+def _charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
+    if test and test.charts:
+        return test.charts
+    usual = _suggested(points)
+    return _of_seek(test.seek, points, usual) if test and test.seek else usual
 
 
-def _largest(request: Request) -> list[Datum]:
-    metrics = [m for m in request.chart.metrics if m.name == "max"]
-    return [
-        Datum(place, ("", fmean(value for _, value in curve.values())))
-        for metric in metrics * request.is_over_axis
-        for place, curve in _sweeps(request, metric)
-    ]
+def _against_load(
+    points: Sequence[Point], charts: Sequence[Chart]
+) -> tuple[Chart, ...]:
+    """Latency against load for a sweep over queue depth or rate, unless the plan has
+    such a chart."""
+    axes = _axes(points)
+    swept = [name for name in axes if name.rpartition(".")[2] in LOADS]
+    if not swept or any(other.by[:1] == ("iops",) for other in charts):
+        return ()
+    lines = [name for name in axes if name not in (swept[-1], "step")]
+    p99 = "trim.p99" if only_trims(_records(points)) else "p99"
+    return (chart("lines", (p99,), ("iops",), lines),)
 
 
-def _saturation(curve: list[tuple[str, float]], unit: str) -> str:
-    """Where a curve is flat; or from where on it has less than before.
+def _of_seek(
+    seek: Seek, points: Sequence[Point], usual: tuple[Chart, ...]
+) -> tuple[Chart, ...]:
+    """What was found in each cell, in place of the IOPS if these were sought; one cell
+    alone is told in a line."""
+    axes = _axes(points)
+    if not axes:
+        return usual
+    *per, by = [*axes][-2:]
+    bare = chart(_kind(axes[by]), (), (by,), per)
+    first = replace(bare, metrics=(Metric(name=seek.axis, sought=seek.kind),))
+    is_rate = seek.axis.rpartition(".")[2] == "rate"
+    return (first, *(usual[1:] if is_rate else usual))
 
-    A drive whose cache is full, or that is hot, has less at each later queue depth:
-    the largest value then says nothing of what more I/Os outstanding bring.
+
+def _suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
+    """IOPS and latency over the last axis, a line for each value of the one before; of
+    a wide matrix, heatmaps over both.
+
+    Without an axis: the run over time, and its latencies. Of sequential I/O, throughput
+    is what is looked at.
     """
-    most = max(value for _, value in curve)
-    last = max(k for k, (_, value) in enumerate(curve) if value > FALL * most)
-    if last + 1 < len(curve):
-        (at, high), (first, low) = curve[last], curve[last + 1]
-        return (
-            f"falls from {metric_text(high, unit)} at QD {at} to "
-            f"{metric_text(low, unit)} at QD {first}"
-        )
-    at = next(text for text, value in curve if value >= ENOUGH * most)
-    return f"{100 * ENOUGH:g} % of the maximum at QD {at}"
+    axes, records = _axes(points), _records(points)
+    streams = (stream for run in records for stream in run.asked.workload.streams)
+    is_sequential = all(stream.pattern == "sequential" for stream in streams)
+    rate, mean, p99 = "bandwidth" if is_sequential else "iops", "mean", "p99"
+    if trims := only_trims(records):
+        rate, mean, p99 = "trim.iops", "trim.mean", "trim.p99"
+    if not axes:
+        bands = () if trims else (chart("bands", ("p99",), ("time",)),)
+        scatter = chart("scatter", (rate,), ("time",))
+        return (scatter, *bands, chart("percentiles", (p99,), ()))
+    *per, by = [*axes][-2:]
+    sizes = [len(axes[name]) for name in (by, *per)]
+    kind, over = _kind(axes[by]), [by]
+    if per and min(sizes) >= FEW and sizes[0] * sizes[1] >= WIDE:  # too many lines
+        kind, over, per = "heatmap", [by, *per], []
+    return (chart(kind, (rate,), over, per), chart(kind, (mean, p99), over, per))
 
 
-def _sweeps(request: Request, metric: Metric) -> Iterator[tuple[dict[str, str], Curve]]:
-    """Each place of a sweep over queue depth, without that axis, and its curve."""
-    if request.by != "qd":
-        return
-    points = [p for p in request.along if not p.failed]
-    numbered = numbers(point.dimensions["qd"] for point in points)
-    curves: dict[tuple[tuple[str, str], ...], Curve] = {}
-    for point in points if numbered else ():
-        value = request.reader.figure(metric, point.counted).value
-        if value is not None and numbered:
-            text = point.dimensions["qd"]
-            place = tuple(without(point.dimensions, "qd").items())
-            curves.setdefault(place, {})[numbered[0][text]] = (text, value)
-    for place, curve in curves.items():
-        if len(curve) >= LEAST:
-            yield dict(place), curve
+def _kind(texts: Sequence[str]) -> str:
+    """Lines over numbers, bars over names."""
+    return "lines" if numbers(texts) else "bars"
+
+
+def chart(
+    kind: str, metrics: Sequence[str], by: Sequence[str], per: Sequence[str] = ()
+) -> Chart:
+    """A chart that no line of the plan asks for."""
+    parsed = tuple(map(parse_metric, metrics))
+    return Chart(
+        kind=kind,
+        metrics=parsed,
+        by=tuple(by),
+        per=tuple(per),
+        when=None,
+        scales=(),
+        text="",
+    )
+
+
+def _axes(points: Sequence[Point]) -> dict[str, list[str]]:
+    """The axes with more than one value, in the plan's order, and their texts."""
+    texts = varied(point.dimensions for point in points)
+    return {name: values for name, values in texts.items() if name != "session"}
+
+
+def _records(points: Sequence[Point]) -> list[RunRecord]:
+    return [run for point in points for run in point.runs]
+
+
+# Charts of power and temperature, which appear where something measured them.
+
+ABSENT = {
+    "watts": "Power was not measured: there are no charts of watts, or of IOPS or "
+    "throughput per watt.",
+    "temperature": "No temperature was measured.",
+}
+
+
+UNASKED = OF_POWER[:3]
+
+
+def _power_charts(test: Test | None, points: Sequence[Point]) -> Iterator[Chart]:
+    """A chart of each figure that was measured and that no chart line names."""
+    named = {m.name for c in (test.charts if test else ()) for m in c.metrics}
+    for name in UNASKED:
+        if name not in named and is_measured(name, _records(points)):
+            like = _suggested(points)[0]
+            over_time = like.by[:1] == ("time",)
+            if not over_time or name != "iops_per_watt":
+                kind = "lines" if over_time else "bars"
+                yield chart(kind, (name,), like.by, like.per)
+
+
+def _is_without_power(picture: ChartSpec) -> bool:
+    """Whether nothing measured what the picture is of, which is said elsewhere."""
+    units = {Metric(name=name).unit for name in OF_POWER}
+    keys = [column.key for column in picture.frame.columns if column.unit in units]
+    rows = picture.frame.records()
+    return bool(keys) and not any(row[k] is not None for row in rows for k in keys)
+
+
+def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
+    """What no record has is said once."""
+    return tuple(t for name, t in ABSENT.items() if not is_measured(name, records))
+
+
+def is_measured(name: str, records: Iterable[RunRecord]) -> bool:
+    samples = (Sample(run, RunDetail()) for run in records if run.telemetry)
+    metric = Metric(name=name)
+    return any(figure(metric, [sample]).value is not None for sample in samples)

@@ -11,15 +11,13 @@ from ioplan.language.metric import Metric
 from ioplan.records.record import BEYOND, PERCENTILES
 from ioplan.results.measure.histogram import (
     Histogram,
-    bucket_index,
     bucket_middles,
     bucket_range,
 )
 from ioplan.results.measure.metrics import merged
 from ioplan.results.report.charts.axis import latency_scale
-from ioplan.results.report.charts.encoding import MOST_DASHES, Datum
 from ioplan.results.report.charts.over_axis import failed_note
-from ioplan.results.report.charts.request import Request, left_out
+from ioplan.results.report.charts.request import MOST_DASHES, Datum, Request, left_out
 from ioplan.results.report.documents import ChartSpec, Column, Scale
 from ioplan.results.report.point import Dimensions
 
@@ -76,15 +74,12 @@ def _cumulative(histogram: Histogram) -> Iterator[tuple[str, Row]]:
 
 
 def _histogram(histogram: Histogram) -> Iterator[tuple[str, Row]]:
-    """Wider buckets, each with what the middles in it count."""
-    counts: dict[int, int] = {}
-    middles = bucket_middles(histogram.bits)[histogram.index].tolist()
-    for middle, count in zip(middles, histogram.count.tolist(), strict=True):
-        wide = bucket_index(int(middle), COARSE_BITS)
-        counts[wide] = counts.get(wide, 0) + count
-    for wide in range(min(counts), max(counts) + 1):
-        low, high = bucket_range(wide, COARSE_BITS)
-        count = counts.get(wide, 0)
+    """Wider buckets, and those between them that are empty."""
+    wide = histogram.coarser(COARSE_BITS)
+    counts = dict(zip(wide.index.tolist(), wide.count.tolist(), strict=True))
+    for index in range(min(counts), max(counts) + 1):
+        low, high = bucket_range(index, COARSE_BITS)
+        count = counts.get(index, 0)
         yield "", (low, 100 * count / histogram.total, high, count)
 
 

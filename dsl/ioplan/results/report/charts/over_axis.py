@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
-from ioplan.core.units import metric_text
-from ioplan.language.metric import Metric
+from ioplan.core.units import latency_text, metric_text
+from ioplan.language.metric import RATES, Metric
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.results.report.charts.axis import (
     axis_title,
@@ -20,12 +21,20 @@ from ioplan.results.report.charts.axis import (
     numbers,
     scale_of,
 )
-from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, tied, without
-from ioplan.results.report.charts.limits import judged_of
-from ioplan.results.report.charts.request import Request, metrics_title, y_column
+from ioplan.results.report.charts.request import (
+    MOST_DASHES,
+    Datum,
+    Request,
+    judged_of,
+    metrics_title,
+    tied,
+    together,
+    without,
+    y_column,
+)
 from ioplan.results.report.documents import FAILED, ChartSpec, Column, Scale, Value
 from ioplan.results.report.headlines.places import size_of
-from ioplan.results.report.point import Point
+from ioplan.results.report.point import Dimensions, Point
 
 ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
@@ -81,15 +90,28 @@ def failed_note(count: int) -> tuple[str, ...]:
     return (text,) if count else ()
 
 
-def _datum(
-    cell: Cell, values: tuple[Value, ...], hidden: Sequence[str], several: bool = False
-) -> Datum:
-    """A row; the metric is a dimension where there are several."""
-    point, metric, *_ = cell
-    step = ("step",) if metric.step else ()
-    dimensions = without(point.dimensions, *hidden, *step)
-    dimensions |= {"metric": str(metric)} if several else {}
-    return Datum(dimensions, values, point.status, judged_of(point, metric))
+def _picture(
+    request: Request,
+    kind: str,
+    title: str,
+    every: Sequence[Cell],
+    rows: Iterable[tuple[Cell, tuple[Value, ...]]],
+    columns: tuple[Column, ...],
+    hidden: Sequence[str],
+    **more: Any,
+) -> ChartSpec:
+    """A row for each of these cells; `hidden` dimensions are in its values."""
+    data = []
+    for (point, metric, *_), values in rows:
+        taken = (*hidden, "step") if metric.step else hidden
+        place = without(point.dimensions, *taken) | {"metric": str(metric)}
+        data.append(Datum(place, values, point.status, judged_of(point, metric)))
+    return request.picture(kind, title, data, columns, notes=notes(every), **more)
+
+
+def _y_scale(request: Request, every: Iterable[Cell]) -> Scale:
+    values = [cell.value for cell in every if cell.metric.unit == "ns"]
+    return request.y_scale(latency_scale(values))
 
 
 def over_axis(request: Request) -> Iterator[ChartSpec]:
@@ -108,12 +130,11 @@ def over_axis(request: Request) -> Iterator[ChartSpec]:
 
 
 def over_rounds(request: Request) -> Iterator[ChartSpec]:
-    points = []
-    for point in request.points:
-        rounds = grouped(point.runs, key=lambda run: run.asked.round)
-        for number, runs in rounds.items():
-            dimensions = point.dimensions | {"round": str(number)}
-            points.append(Point(dimensions, runs))
+    points = [
+        Point(point.dimensions | {"round": str(number)}, runs)
+        for point in request.points
+        for number, runs in grouped(point.runs, lambda run: run.asked.round).items()
+    ]
     yield from _over(request, "lines", "round", points)
 
 
@@ -125,20 +146,19 @@ def _over(
         present = [cell for cell in every if cell.why is None]
         texts = [cell.point.dimensions.get(by, "") for cell in present]
         x, values, scale = _x_axis(kind, by, texts)
-        data = [
-            _datum(cell, (value, cell.value), [by], len(metrics) > 1)
-            for cell, value in zip(present, values, strict=True)
-        ]
+        pairs = zip(present, values, strict=True)
         over = f" by {axis_title(by)}" if by else ""
-        yield request.picture(
+        yield _picture(
+            request,
             kind,
             f"{metrics_title(metrics)}{over}",
-            data,
+            every,
+            ((cell, (at, cell.value)) for cell, at in pairs),
             (x, y_column(metrics)),
+            [by],
             dashes=0 if kind == "bars" else MOST_DASHES,
             x_scale=request.x_scale(scale) if scale != "names" else scale,
-            y_scale=request.y_scale(_y_scale(present)),
-            notes=notes(every),
+            y_scale=_y_scale(request, present),
         )
 
 
@@ -154,46 +174,42 @@ def _x_axis(
     return Column("x", axis_title(by), unit), [values[text] for text in texts], scale
 
 
-def _y_scale(present: Sequence[Cell]) -> Scale:
-    values = [cell.value for cell in present if cell.metric.unit == "ns"]
-    return latency_scale(values)
-
-
 def over_iops(request: Request) -> Iterator[ChartSpec]:
     """A figure against the IOPS that it was measured at; the swept axis links."""
     taken = {"session", "step", *request.chart.per, *request.chart.by[1:]}
     swept = ["", *(name for name in request.varied if name not in taken)][-1]
     texts = in_order(point.dimensions.get(swept, "") for point in request.points)
-    order = {text: number for number, text in enumerate(texts)}
-    points = sorted(request.points, key=lambda p: order[p.dimensions.get(swept, "")])
+    points = sorted(
+        request.points, key=lambda p: texts.index(p.dimensions.get(swept, ""))
+    )
     place = {id(point): number for number, point in enumerate(points)}
     for metrics in request.units:
-        every, data = list(cells(request, metrics, points)), []
+        every, rows = list(cells(request, metrics, points)), []
         # one that failed has no IOPS to stand at
         present = [cell for cell in every if cell.value is not None]
         for cell in present:
             iops = request.reader.figure(Metric(name="iops"), cell.point.counted).value
             at, number = cell.point.dimensions.get(swept, ""), place[id(cell.point)]
             label = _load_text(swept, at) if cell.metric is metrics[-1] else ""
-            values = (iops, cell.value, at, label, number)
-            data.append(_datum(cell, values, [swept], len(metrics) > 1))
-        columns = (
-            Column("x", "IOPS", "1/s"),
-            y_column(metrics),
-            Column("at", axis_title(swept) if swept else "run"),
-            Column("label", "", "hidden"),
-            Column("number", "", "hidden"),
-        )
+            rows.append((cell, (iops, cell.value, at, label, number)))
         title = f"{metrics_title(metrics)} against IOPS"
-        yield request.picture(
+        yield _picture(
+            request,
             "hockey",
             title if request.chart.text else "Latency against load",
-            data,
-            columns,
+            every,
+            rows,
+            (
+                Column("x", "IOPS", "1/s"),
+                y_column(metrics),
+                Column("at", axis_title(swept) if swept else "run"),
+                Column("label", "", "hidden"),
+                Column("number", "", "hidden"),
+            ),
+            [swept],
             subtitle=_load_subtitle(request, metrics, swept),
-            x_scale=request.x_scale("linear"),
-            y_scale=request.y_scale(_y_scale(present)),
-            notes=notes(every),
+            x_scale=request.x_scale(),
+            y_scale=_y_scale(request, present),
         )
 
 
@@ -227,34 +243,124 @@ def _ordinal(percent: float) -> str:
 
 def over_two(request: Request) -> Iterator[ChartSpec]:
     """A heatmap or a table over two axes; each metric has a picture of its own."""
-    place = across, down = (*request.chart.by, "", "")[:2]
+    hidden = across, down = (*request.chart.by, "", "")[:2]
     points = [p for p in request.points if across in p.dimensions]
     x, row = (
-        Column(
-            key,
-            axis_title(name),
-            "text",
-            in_order(p.dimensions.get(name, "") for p in points),
-        )
+        Column(key, axis_title(name), "text", in_order(texts))
         for key, name in (("x", across), ("row", down))
+        for texts in ([p.dimensions.get(name, "") for p in points],)
     )
     by = " and ".join(axis_title(name) for name in request.chart.by)
     for metric in request.chart.metrics:
         every = list(cells(request, [metric], points))
-        data = [
-            _datum(cell, (places[across], places.get(down, ""), cell.value), place)
-            for cell in every
-            for places in (cell.point.dimensions,)
-            if cell.why is None
-        ]
-        yield request.picture(
+        yield _picture(
+            request,
             "heatmap" if request.marks == "heatmap" else "table",
             f"{metrics_title([metric])} by {by}",
-            data,
+            every,
+            (
+                (cell, (place[across], place.get(down, ""), cell.value))
+                for cell in every
+                for place in (cell.point.dimensions,)
+                if cell.why is None
+            ),
             (x, row, y_column([metric])),
+            hidden,
             colored=False,
             y="row",
             x_scale="names",
             y_scale="names",
-            notes=notes(every),
         )
+
+
+# What a review reads off a sweep: the averaged maximum, the saturation.
+
+ENOUGH = 0.95
+"""Throughput is saturated where it first reaches this share of its largest."""
+FALL = 0.7
+"""A curve that stays below this share of its largest value has fallen."""
+LEAST = 3
+"""So many values make a sweep."""
+MOST_NOTES = 6
+
+Curve = list[tuple[str, float]]
+"""The texts of queue depths, and the figure at each."""
+
+
+def read_off(
+    request: Request, picture: ChartSpec, largest: Sequence[Datum]
+) -> tuple[str, ...]:
+    """The largest latency, if there is one only; from which queue depth on throughput
+    grows no more."""
+    unit = picture.frame.column(picture.y).unit
+    if unit == "ns" and len(largest) == 1:
+        text = latency_text(float(largest[0].values[1] or 0))
+        return (f"largest latency, averaged over the queue depths: {text}",)
+    rates = [m for m in request.chart.metrics if m.unit == unit and m.name in RATES]
+    lines = []
+    for place, curve in _sweeps(request, rates[0]) if rates else ():
+        where = filter(None, (place["session"], together(without(place, "session"))))
+        lines.append(f"{', '.join(where)}: {_saturation(curve, unit)}")
+    return tuple(lines) if len(lines) <= MOST_NOTES else ()
+
+
+def largest_latencies(request: Request) -> list[Datum]:
+    """The largest latency of each sweep, averaged."""
+    return [
+        Datum(place, ("", fmean(value for _, value in curve)))
+        for metric in request.chart.metrics * request.is_over_axis
+        if metric.name == "max"
+        for place, curve in _sweeps(request, metric)
+    ]
+
+
+def averaged(request: Request, largest: Sequence[Datum]) -> ChartSpec:
+    return request.picture(
+        "bars",
+        "Largest latency, averaged over the queue depths",
+        largest,
+        (
+            Column("x", "", "text", ("",)),
+            Column("y", "largest latency, averaged", "ns"),
+        ),
+        dashes=0,
+        x_scale="names",
+        notes=("every queue depth has the same weight",),
+    )
+
+
+def _saturation(curve: Curve, unit: str) -> str:
+    """Where a curve is flat; or from where on it has less than before.
+
+    A drive whose cache is full, or that is hot, has less at each later queue depth:
+    the largest value then says nothing of what more I/Os outstanding bring.
+    """
+    most = max(value for _, value in curve)
+    last = max(k for k, (_, value) in enumerate(curve) if value > FALL * most)
+    if last + 1 < len(curve):
+        (at, high), (first, low) = curve[last], curve[last + 1]
+        return (
+            f"falls from {metric_text(high, unit)} at QD {at} to "
+            f"{metric_text(low, unit)} at QD {first}"
+        )
+    at = next(text for text, value in curve if value >= ENOUGH * most)
+    return f"{100 * ENOUGH:g} % of the maximum at QD {at}"
+
+
+def _sweeps(request: Request, metric: Metric) -> Iterator[tuple[Dimensions, Curve]]:
+    """Each place of a sweep over queue depth, without that axis, and its curve."""
+    points = [p for p in request.along if not p.failed] if request.by == "qd" else []
+    numbered = numbers(point.dimensions["qd"] for point in points)
+    if not numbered:
+        return
+    figures = [
+        (point.dimensions, value)
+        for point in points
+        for value in (request.reader.figure(metric, point.counted).value,)
+        if value is not None
+    ]
+    by_place = grouped(figures, lambda pair: tuple(without(pair[0], "qd").items()))
+    for key, pairs in by_place.items():
+        at = {numbered[0][place["qd"]]: (place["qd"], value) for place, value in pairs}
+        if len(at) >= LEAST:
+            yield dict(key), [at[number] for number in sorted(at)]

@@ -31,14 +31,17 @@ from ioplan.results.measure.over_time import (
 from ioplan.results.measure.series import changes, in_series, value_at
 from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.charts.axis import latency_scale
-from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, together, without
 from ioplan.results.report.charts.request import (
+    MOST_DASHES,
+    Datum,
     Request,
     capital,
     left_out,
     metric_name,
     metrics_title,
     scoped_name,
+    together,
+    without,
     y_column,
 )
 from ioplan.results.report.documents import FAILED, ChartSpec, Column, Frame, Value

@@ -1,19 +1,42 @@
-"""A chart that is to be drawn, with the runs that it is drawn of, and its words."""
+"""A chart that is to be drawn, with the runs that it is drawn of.
+
+Its words; its rows, and which of their dimensions become colour, dash, panel or choice;
+the limits of expectations as lines of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ioplan.language.metric import DURING, PERCENTILE, Metric
+from ioplan.core.units import metric_text
+from ioplan.language.metric import (
+    DURING,
+    PERCENTILE,
+    Metric,
+    MetricError,
+    parse_metric,
+)
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
+from ioplan.records.record import RunRecord, Verdict
 from ioplan.results.measure.metrics import RATIO_METRICS
-from ioplan.results.report.charts.encoding import Datum, drawn, varied
-from ioplan.results.report.documents import ChartSpec, Column, Scale
-from ioplan.results.report.point import Point
+from ioplan.results.report.charts.axis import axis_title, in_order, numbers
+from ioplan.results.report.documents import (
+    JUDGED,
+    STATUS,
+    Channels,
+    ChartSpec,
+    Column,
+    Frame,
+    Scale,
+    Value,
+)
+from ioplan.results.report.point import Dimensions, Point
 from ioplan.results.report.reader import Reader
 
 NAMES = {
@@ -43,6 +66,7 @@ UNIT_NAMES = {
     "%": "CPU",
     "1/s per %": "IOPS per % CPU",
 }
+OF_POWER = ("watts", "iops_per_watt", "temperature", "bandwidth_per_watt")
 CPU_UNIT = "% of one CPU"
 """What else is measured in percent is CPU time: on 8 CPUs, 800 % is all of them."""
 MEANINGS = {
@@ -89,13 +113,12 @@ class Request(Struct, frozen=True):
         for unit in dict.fromkeys(metric.unit for metric in self.chart.metrics):
             yield [m for m in self.chart.metrics if m.unit == unit]
 
-    def y_scale(self, otherwise: Scale = "linear") -> Scale:
-        """What the plan says of the y axis."""
-        return "log" if "log y" in self.chart.scales else otherwise
-
-    def x_scale(self, otherwise: Scale) -> Scale:
-        """What the plan says of the x axis."""
+    def x_scale(self, otherwise: Scale = "linear") -> Scale:
+        """Logarithmic if the plan says so."""
         return "log" if "log x" in self.chart.scales else otherwise
+
+    def y_scale(self, otherwise: Scale = "linear") -> Scale:
+        return "log" if "log y" in self.chart.scales else otherwise
 
     def picture(
         self,
@@ -115,6 +138,9 @@ class Request(Struct, frozen=True):
         """The condition as the plan writes it, for a title."""
         _, when, condition = self.chart.text.partition(" when ")
         return f" ({condition.partition(',')[0].strip()})" if when else ""
+
+
+# Its words.
 
 
 def left_out(count: int, most: int) -> str:
@@ -180,3 +206,264 @@ def metrics_title(metrics: Sequence[Metric]) -> str:
 def capital(text: str) -> str:
     """A title; `p99` keeps its small letter."""
     return text if PERCENTILE.match(text) else text[:1].upper() + text[1:]
+
+
+# Its rows.
+
+MOST_COLORS = 20
+ANY_NUMBER = 1 << 30
+"""Any number of sessions: the page draws many as panels, or as median and band."""
+MOST_DASHES = 4
+MOST_PANELS = 12
+FEW = 3
+TOGETHER = "where"
+
+
+class Datum(Struct, frozen=True):
+    """One row before it has columns: where it is, and its values.
+
+    One of a cell that failed has no value on its y axis, and says so by its status;
+    `judged` tells which expectations its value does not meet.
+    """
+
+    dimensions: Dimensions
+    values: tuple[Value, ...]
+    status: str = "ok"
+    judged: str = ""
+
+
+def drawn(
+    kind: str,
+    title: str,
+    data: Sequence[Datum],
+    columns: tuple[Column, ...],
+    per: Sequence[str] = (),
+    colored: bool = True,
+    dashes: int = MOST_DASHES,
+    over: Sequence[Datum] = (),
+    over_columns: tuple[Column, ...] = (),
+    line: str = "",
+    **more: Any,
+) -> ChartSpec:
+    """A chart of rows, and of what lies `over` them where it has the same dimensions.
+
+    `per` is what the plan wants a line for each of. Without `colored`, curves
+    cannot share a panel; `dashes` is how many kinds of line there are.
+    """
+    frame, channels = framed(data, columns, per, colored, dashes)
+    overlay, _ = framed(over, over_columns, per, colored, dashes)
+    own, above = (
+        [key for c in rows.columns if (key := c.key) == TOGETHER or key[:1] == "d"]
+        for rows in (frame, overlay)
+    )
+    more["overlay"] = overlay if over and own == above else None
+    more["channels"] = channels
+    return ChartSpec(kind, title, line, frame, **more)
+
+
+def framed(
+    data: Sequence[Datum],
+    values: tuple[Column, ...],
+    per: Sequence[str] = (),
+    colored: bool = True,
+    dashes: int = MOST_DASHES,
+) -> tuple[Frame, Channels]:
+    """Rows with a column for each dimension that varies, then the values; last what
+    went wrong, where anything did."""
+    places = _untied([datum.dimensions for datum in data])
+    texts = {n: t for n, t in varied(places).items() if all(n in p for p in places)}
+    assigned = _assigned({n: len(t) for n, t in texts.items()}, per, colored, dashes)
+    columns = [
+        Column(f"d{number}", axis_title(name), "text", in_order(texts[name]))
+        for number, name in enumerate(texts)
+    ]
+    keys = dict(zip(texts, (column.key for column in columns), strict=True))
+    heads = [[place[name] for name in texts] for place in places]
+    remaining = [name for name in texts if name not in assigned.values()]
+    if remaining:
+        joined = [together({n: place[n] for n in remaining}) for place in places]
+        order = tuple(dict.fromkeys(joined))
+        is_many = "panel" in assigned or len(order) > MOST_PANELS
+        name = remaining[0] if len(remaining) == 1 else TOGETHER
+        assigned["pick" if is_many else "panel"] = name
+        if len(remaining) > 1:
+            keys[TOGETHER] = TOGETHER
+            columns.append(Column(TOGETHER, "", "text", order))
+            heads = [[*head, text] for head, text in zip(heads, joined, strict=True)]
+    failed = any(datum.status != "ok" for datum in data)
+    judged = any(datum.judged for datum in data)
+    rows = [
+        (*head, *datum.values, *(datum.status,) * failed, *(datum.judged,) * judged)
+        for head, datum in zip(heads, data, strict=True)
+    ]
+    marks = (STATUS,) * failed + (JUDGED,) * judged
+    frame = Frame((*columns, *values, *marks), rows)
+    return frame, Channels(**{c: keys[name] for c, name in assigned.items()})
+
+
+def varied(places: Iterable[Dimensions]) -> dict[str, list[str]]:
+    """The dimensions with more than one value, in the plan's order, and their texts."""
+    texts: dict[str, dict[str, None]] = {}
+    for place in places:
+        for name, text in place.items():
+            texts.setdefault(name, {})[text] = None
+    return {name: list(values) for name, values in texts.items() if len(values) > 1}
+
+
+def together(dimensions: Dimensions) -> str:
+    """Several dimensions in one text."""
+    return ", ".join(f"{name} {value}" for name, value in dimensions.items())
+
+
+def without(dimensions: Mapping[str, str], *names: str) -> Dimensions:
+    return {name: text for name, text in dimensions.items() if name not in names}
+
+
+def tied(places: Sequence[Dimensions]) -> dict[str, str]:
+    """Axes that move together: each later one to the first that it goes with."""
+    everywhere = set.intersection(*(set(p) for p in places)) if places else set()
+    names = [n for n in (places[0] if places else ()) if n in everywhere - {"session"}]
+    ties: dict[str, str] = {}
+    for first, name in combinations(names, 2):
+        if first not in ties and name not in ties:
+            pairs = {(place[first], place[name]) for place in places}
+            sizes = {len(set(texts)) for texts in zip(*pairs, strict=True)}
+            if sizes == {len(pairs)} and len(pairs) > 1:
+                ties[name] = first
+    return ties
+
+
+def _untied(places: Sequence[Dimensions]) -> Sequence[Dimensions]:
+    """The values of axes that move together in one text."""
+    if not (ties := tied(places)):
+        return places
+    untied = [without(place, *ties) for place in places]
+    for joined, place in zip(untied, places, strict=True):
+        for name, first in ties.items():
+            joined[first] += f" ({axis_title(name)} {place[name]})"
+    return untied
+
+
+def _assigned(
+    sizes: Mapping[str, int], per: Sequence[str], colored: bool, dashes: int
+) -> dict[str, str]:
+    """Channel to dimension: sessions and what the plan names come first."""
+    free, assigned = dict(sizes), dict[str, str]()
+
+    def assign(channel: str, name: str, most: int) -> None:
+        """If both are free, and the channel has room for it."""
+        if channel not in assigned and 1 < free.get(name, 0) <= most:
+            del free[name]
+            assigned[channel] = name
+
+    named, sessions = next((n for n in per if n in sizes), ""), sizes.get("session", 0)
+    if not colored:
+        assign("panel", "session", MOST_PANELS)
+        return assigned
+    if 0 < sessions <= MOST_PANELS and sizes.get(named, 0) > min(FEW, dashes):
+        assign("color", named, MOST_COLORS)
+        assign("panel", "session", MOST_PANELS)
+    assign("color", "session", ANY_NUMBER)
+    for name in (named, "metric"):
+        assign("color", name, MOST_COLORS)
+        assign("dash", name, dashes)
+    assign("color", next((n for n in free if free[n] <= MOST_COLORS), ""), MOST_COLORS)
+    assign("dash", "step", dashes)
+    return assigned
+
+
+# Its limits, and the points that failed.
+
+MOST_LIMITS = 8
+REACH = 3.0
+"""A limit so many times beyond the figures would flatten them."""
+
+
+class Limit(NamedTuple):
+    text: str
+    value: float
+    unit: str
+
+
+def judged_of(point: Point, metric: Metric) -> str:
+    """Which expectations of a figure a point does not meet; empty if it meets all."""
+    failed = dict.fromkeys(
+        f"{verdict.outcome}: {verdict.expectation}"
+        for verdict in _verdicts(point.runs, metric)
+        if verdict.outcome in ("failed", "undecided")
+    )
+    return "; ".join(failed)
+
+
+def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
+    """The picture with the limits that its figures were held against: from side to
+    side, or at each place along the axis that they hold at."""
+    if not picture.marks.has_limits:
+        return picture
+    x, y = picture.frame.column(picture.x), picture.frame.column(picture.y)
+    records = [*picture.frame.records()]
+    # over time there are no cells along it
+    along = {None} if x.unit in ("s", "B") else {row[picture.x] for row in records}
+    places = _places(request, picture, y.unit)
+    figures = [v for row in records if isinstance(v := row[picture.y], (int, float))]
+    near = [limit for limit in places if _is_near(limit.value, figures, picture)]
+    far = [limit for limit in places if limit not in near][:MOST_LIMITS]
+    notes = tuple(
+        f"limit beyond the chart: {limit.text} ({metric_text(limit.value, limit.unit)})"
+        for limit in far
+    )
+    picture = replace(picture, notes=(*picture.notes, *notes))
+    if not near or len(near) > MOST_LIMITS:
+        return picture
+    rows = [
+        (at, limit.value, limit.text.removeprefix("expect ").strip())
+        for limit in near
+        for at in (
+            (None,) if places[limit] >= along or None in along else places[limit]
+        )
+    ]
+    columns = (
+        replace(x, title=axis_title(request.by)),
+        y,
+        Column("limit", "expectation"),
+    )
+    events = picture.limits.rows if picture.limits else ()
+    return replace(picture, limits=Frame(columns, [*events, *rows]))
+
+
+def _places(request: Request, picture: ChartSpec, unit: str) -> dict[Limit, set[Value]]:
+    """Each limit of figures of a unit, and where along the x axis it was judged."""
+    texts = [p.dimensions[request.by] for p in request.along if request.by]
+    numbered = None if picture.x_scale == "names" else numbers(texts)
+    places: dict[Limit, set[Value]] = {}
+    for point in request.points:
+        text = point.dimensions.get(request.by)
+        at = numbered[0][text] if numbered and text is not None else text
+        for metric in request.chart.metrics:
+            for verdict in _verdicts(point.runs, metric):
+                if verdict.limit is not None and metric.unit == unit:
+                    limit = Limit(verdict.expectation, verdict.limit, verdict.unit)
+                    places.setdefault(limit, set()).add(at)
+    return places
+
+
+def _verdicts(runs: Sequence[RunRecord], metric: Metric) -> Iterator[Verdict]:
+    """Those of a metric; their line begins with `expect METRIC`."""
+    for run in runs:
+        streams = [stream.name for stream in run.streams]
+        for verdict in run.verdicts:
+            words = verdict.expectation.split()[1:2]
+            try:
+                own = parse_metric("".join(words), streams, [run.asked.name])
+            except MetricError:
+                continue  # a store that was passed on may say anything
+            if own == metric:
+                yield verdict
+
+
+def _is_near(value: float, figures: Sequence[float], picture: ChartSpec) -> bool:
+    """Whether the figures can still be told apart with the limit in the chart."""
+    if not figures:
+        return False
+    least = 0.0 if picture.y_scale == "linear" else min(figures) / REACH
+    return least <= value <= max(figures) * REACH

@@ -11,9 +11,9 @@ from ioplan.language.metric import HOST, Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.scopes import labels_of, on_target, part_texts, scopes_of
 from ioplan.results.report.charts.axis import axis_title, in_order
-from ioplan.results.report.charts.defaults import METRICS as POWER
 from ioplan.results.report.charts.over_axis import cells, notes
 from ioplan.results.report.charts.request import (
+    OF_POWER,
     UNIT_NAMES,
     Request,
     capital,
@@ -202,7 +202,7 @@ def listed(request: Request) -> Iterator[ChartSpec]:
         if any(value is not None for value in values.values()):
             figures[metric] = [values.get(id(point)) for point in points]
     # of power the first screen says that it was not measured
-    not_power = (row for metric, row in by_metric.items() if metric.name not in POWER)
+    noted = (row for m, row in by_metric.items() if m.name not in OF_POWER)
     placed = points if figures else [point for point in points if point.failed]
     failed = any(point.failed for point in placed)
     names = list(dict.fromkeys(name for p in points for name in p.dimensions))
@@ -221,7 +221,7 @@ def listed(request: Request) -> Iterator[ChartSpec]:
         Frame(columns, rows),
         x="",
         y="",
-        notes=notes(chain.from_iterable(not_power)),
+        notes=notes(chain.from_iterable(noted)),
     )
 
 
