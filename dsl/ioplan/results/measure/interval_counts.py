@@ -19,11 +19,11 @@ from __future__ import annotations
 import json
 import lzma
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, prod
 from operator import attrgetter
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +42,7 @@ MOST_BINS = 1 << 20
 """The most bins of a chunk that is still collected: 16 MB."""
 MOST_BODY_BYTES = 256 << 20
 """Unpacked; a chunk of 50 streams takes 60 MB at most, a bomb more."""
-DICTIONARY_BYTES = 4 << 20
-LEAST_DICTIONARY_BYTES = 1 << 12
+LEAST_DICTIONARY_BYTES, DICTIONARY_BYTES = 1 << 12, 4 << 20
 FILTER: dict[str, int] = {"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}
 MOST_MEMORY_BYTES = 2 * DICTIONARY_BYTES
 """To unpack a body: what asks for more was not packed here."""
@@ -53,12 +52,11 @@ UNREADABLE = (
     *(struct.error, ValueError, TypeError),
     *(IndexError, OverflowError, RecursionError),
 )
-NOTHING = CountsBuilder()
 SUMS_OF = attrgetter(*SUMS)
 ROW = np.dtype([(n, "<f8" if n == "sum_sq_ns2" else "<i8") for n in SUMS])
 """The exact sums of an interval."""
 
-Table: TypeAlias = "npt.NDArray[np.integer]"
+Table = npt.NDArray[np.integer]
 Key = tuple[str, Direction]
 Cells = dict[Key, CountsBuilder]
 
@@ -125,13 +123,17 @@ def _chunk(slices: Sequence[Slice]) -> bytes:
     times = [_clamped(part.end_ns, part.end_ns - part.begin_ns) for part in slices]
     header, numbers = [], [_planes(np.array(times).T)]
     for key in dict.fromkeys(key for part in slices for key in part.cells):
-        cells = [part.cells.get(key, NOTHING) for part in slices]
-        rows = np.array([_row(cell) for cell in cells], ROW)
-        index, counts = _table([cell.histogram() for cell in cells])
+        cells = [part.cells.get(key, CountsBuilder()) for part in slices]
+        rows = np.array([_row(cell) for cell in cells], ROW).view("<i8")
+        dense = np.zeros((bucket_count(), len(cells)), np.int64)
+        for column, cell in enumerate(cells):
+            dense[cell.histogram().index, column] = cell.histogram().count
+        index = dense.any(axis=1).nonzero()[0]
+        counts = dense[index]
         width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)
         header.append([*key, len(index), width])
         numbers += [
-            _planes(rows.view("<i8").reshape(len(cells), -1).T),
+            _planes(rows.reshape(len(cells), -1).T),
             _planes(np.diff(index, prepend=0)),
             _planes(counts, width),
         ]
@@ -145,17 +147,6 @@ def _compressed(data: bytes) -> bytes:
     size = min(max(len(data), LEAST_DICTIONARY_BYTES), DICTIONARY_BYTES)
     filters = [FILTER | {"dict_size": size}]  # a larger one takes 8 MiB for nothing
     return lzma.compress(data, check=lzma.CHECK_CRC32, filters=filters)
-
-
-def _table(histograms: Sequence[Histogram]) -> tuple[Ints, Ints]:
-    """The buckets in use, and a row of counts for each, a column for each interval."""
-    used = np.zeros(bucket_count(), dtype=bool)
-    used[np.concatenate([histogram.index for histogram in histograms])] = True
-    rows, index = used.cumsum() - 1, used.nonzero()[0]
-    counts = np.zeros((len(index), len(histograms)), dtype=np.int64)
-    for column, histogram in enumerate(histograms):
-        counts[rows[histogram.index], column] = histogram.count
-    return index, counts
 
 
 def _row(counts: CountsBuilder) -> tuple[float, ...]:
@@ -176,12 +167,19 @@ def _planes(table: Ints, width: int = 8) -> bytes:
 
 
 class _Chunk(Struct, frozen=True):
-    """Where a chunk lies, and the time that it is of."""
+    """Some intervals, and the time that they are of."""
 
     intervals: int
     begin_ns: int
     end_ns: int
-    body: memoryview
+    body: bytes
+
+    def slices(self) -> Iterator[Slice]:
+        times, parts = _unpacked(self)
+        columns = (part.cells() for part in parts)
+        for (end_ns, length_ns), *row in zip(times.T.tolist(), *columns, strict=True):
+            cells = {p.key: cell for p, cell in zip(parts, row, strict=True) if cell}
+            yield Slice(end_ns - length_ns, end_ns, cells)
 
 
 class _Part(Struct, frozen=True):
@@ -197,12 +195,10 @@ class _Part(Struct, frozen=True):
         for row, column in zip(self.rows.tolist(), self.counts.T, strict=True):
             used = column.nonzero()[0]
             histogram = Histogram(self.index[used], column[used].astype(np.int64))
-            sums = dict(zip(SUMS, row, strict=True))
-            done = sums["ios"] or sums["errors"]
-            yield CountsBuilder(histogram, **sums) if done else None
+            cell = CountsBuilder(histogram, **dict(zip(SUMS, row, strict=True)))
+            yield cell if cell.ios or cell.errors else None
 
     def total(self) -> CountsBuilder:
-        """What it counted in all intervals."""
         sums = {name: sum(self.rows[name].tolist()) for name in SUMS}
         busy = self.rows[self.rows["ios"] > 0]
         sums["min_ns"] = busy["min_ns"].min(initial=LARGEST).item()
@@ -236,31 +232,22 @@ class IntervalCounts:
         """The intervals that begin in [begin, end), in order."""
         for chunk in self._chunks:
             if chunk.begin_ns < end_ns and chunk.end_ns >= begin_ns:
-                for interval in _slices(chunk):
+                for interval in chunk.slices():
                     if begin_ns <= interval.begin_ns < end_ns:
                         yield interval
 
     def sums(self) -> dict[Key, IntervalSums]:
         """What each direction of each stream counted in all intervals."""
-        sums: dict[Key, IntervalSums] = {}
+        sums = defaultdict[Key, IntervalSums](IntervalSums)
         for chunk in self._chunks:
-            for part in _body(bytes(chunk.body), chunk.intervals)[1]:
-                total = sums.setdefault(part.key, IntervalSums())
-                total.merge(part.total())
-                total.is_miscounted |= part.is_miscounted
+            for part in _unpacked(chunk)[1]:
+                sums[part.key].merge(part.total())
+                sums[part.key].is_miscounted |= part.is_miscounted
         return sums
 
     def sizes(self) -> Iterator[int]:
         """How many bytes each body unpacks to, for whoever does not trust them."""
-        return (len(_raw(bytes(chunk.body))) for chunk in self._chunks)
-
-
-def _slices(chunk: _Chunk) -> Iterator[Slice]:
-    times, parts = _body(bytes(chunk.body), chunk.intervals)
-    columns = (part.cells() for part in parts)
-    for (end_ns, length_ns), *row in zip(times.T.tolist(), *columns, strict=True):
-        cells = {p.key: cell for p, cell in zip(parts, row, strict=True) if cell}
-        yield Slice(end_ns - length_ns, end_ns, cells)
+        return (len(_raw(chunk.body)) for chunk in self._chunks)
 
 
 def _chunks(packed: bytes) -> Iterator[_Chunk]:
@@ -268,24 +255,25 @@ def _chunks(packed: bytes) -> Iterator[_Chunk]:
         raise IntervalsDamaged(
             f"the intervals have layout {packed[0]}, and this ioplan reads {VERSION}"
         )
-    body, at = memoryview(packed), 1
+    at = 1
     while at < len(packed):
         if at + HEAD.size > len(packed):
             raise IntervalsDamaged("the intervals are cut off")
-        length, intervals, begin_ns, end_ns = HEAD.unpack_from(packed, at)
+        length, *place = HEAD.unpack_from(packed, at)
         at += HEAD.size + length
-        if at > len(packed) or not 0 < intervals <= MOST_INTERVALS:
+        chunk = _Chunk(*place, packed[at - length : at])
+        if at > len(packed) or not 0 < chunk.intervals <= MOST_INTERVALS:
             raise IntervalsDamaged("the intervals are cut off")
-        yield _Chunk(intervals, begin_ns, end_ns, body[at - length : at])
+        yield chunk
 
 
 @lru_cache(maxsize=1)
-def _body(body: bytes, intervals: int) -> tuple[Table, list[_Part]]:
+def _unpacked(chunk: _Chunk) -> tuple[Table, list[_Part]]:
     """The times of intervals, in rows of end and length, and their parts.
 
     Raises IntervalsDamaged, whatever is wrong with bytes from anywhere.
     """
-    raw, parts = _raw(body), []
+    raw, parts, intervals = _raw(chunk.body), [], chunk.intervals
     try:
         (length,) = struct.unpack_from("<I", raw)
         times, left = _taken(memoryview(raw)[4 + length :], 8, 2, intervals)

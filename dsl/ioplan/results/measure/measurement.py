@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 from ioplan.job import (
@@ -45,7 +44,7 @@ class Measurement(Totals):
         self.cpu: Cpu | None = None
         self.wear: Wear | None = None
         """Those of the load generator and of the drive, if they were measured."""
-        self._series: list[Interval] = []
+        self.series: list[Interval] = []
         self._packer = IntervalPacker()
         self.bad_bins = ""
 
@@ -70,10 +69,9 @@ class Measurement(Totals):
         tallies = self._add_streams({} if self.result else self.counts, event.streams)
         if self.result is None:
             self.run_ns = event.t_ns
-        point = interval(event, tallies)
-        self._series.append(point)
+        self.series.append(interval(event, tallies))
         self._packer.add(event, tallies)
-        return point
+        return self.series[-1]
 
     def _add_streams(
         self, into: Streams, streams: Iterable[StreamCounts]
@@ -100,10 +98,6 @@ class Measurement(Totals):
     def complete(self) -> bool:
         return self.result is not None
 
-    @property
-    def series(self) -> tuple[Interval, ...]:
-        return tuple(self._series)
-
     @cached_property
     def _in_phases(self) -> dict[str, Streams]:
         """What each stream counted in each phase."""
@@ -114,13 +108,12 @@ class Measurement(Totals):
 
     def phases(self, job: Job) -> dict[str, PhaseResult]:
         """The results by phase of the job, over the time that each has of the run."""
-        by_name = {stream.name: stream for stream in job.streams}
+        starts_ns = {stream.name: stream.starts_ns for stream in job.streams}
         results = {}
         for phase in job.phases:
-            streams = self._in_phases.get(phase.name, {})
-            for name, counts in streams.items():
-                begin_ns = by_name[name].starts_ns
-                own_ns = self.counts[name].run_ns
+            streams = self._in_phases.get(phase.name)
+            for name, counts in (streams or {}).items():
+                begin_ns, own_ns = starts_ns[name], self.counts[name].run_ns
                 end_ns = self.run_ns if own_ns is None else begin_ns + own_ns
                 counts.run_ns = phase.time_ns(begin_ns, end_ns)
             if streams:
@@ -134,10 +127,14 @@ class Measurement(Totals):
     def detail(self) -> RunDetail:
         """A histogram for each stream and direction, of the run and of its phases, the
         series, and the counts of each interval."""
-        phases = self._in_phases.items()
-        parts = (self.stored(), *(Totals(by, 0).stored(name) for name, by in phases))
-        histograms, intervals = tuple(chain(*parts)), self._packer.packed()
-        return RunDetail(histograms=histograms, series=self.series, intervals=intervals)
+        histograms = self.stored()
+        for name, streams in self._in_phases.items():
+            histograms += Totals(streams, 0).stored(name)
+        return RunDetail(
+            histograms=histograms,
+            series=tuple(self.series),
+            intervals=self._packer.packed(),
+        )
 
     @property
     def cpu_percent(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
 from typing import Any, Self, TypeAlias
@@ -27,6 +27,7 @@ READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
 SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns", "sum_sq_ns2")
 MOST_PARTS = 64
+"""Histograms that wait to be merged, or a long run would keep them all."""
 
 Bins: TypeAlias = Ints
 """A dense histogram: how many latencies fell into each bucket of the layout."""
@@ -48,10 +49,8 @@ def arrivals(stream: StreamCounts | StreamResult) -> tuple[int, int]:
 
 
 def clamp(value: float, low: float, high: float) -> float:
-    """The value, or the limit that it crosses.
-
-    A bucket's middle may lie beyond the extremes, which are exact.
-    """
+    """The value, or the limit that it crosses: a bucket's middle may lie beyond the
+    extremes, which are exact."""
     return float(max(low, min(value, high)))
 
 
@@ -113,7 +112,7 @@ class CountsBuilder:
 
     def changed(self, **figures: Any) -> CountsBuilder:
         """A copy with other figures."""
-        return CountsBuilder(**{**self._sums(), "bins": self.bins, **figures})
+        return CountsBuilder(**self._sums() | {"bins": self.bins} | figures)
 
     def merge(self, other: Counts | CountsBuilder) -> None:
         """Add other counts. Raises ValueError for bins that are not of the layout."""
@@ -133,7 +132,7 @@ class CountsBuilder:
             bins = self.bins
             bins += other.bins
         if len(self._parts) >= MOST_PARTS:
-            self.histogram()  # or a long run would keep them all
+            self.histogram()
 
     def histogram(self) -> Histogram:
         """The histogram, sparse."""
@@ -144,7 +143,6 @@ class CountsBuilder:
         return self._parts[0]
 
     def counts(self) -> Counts:
-        """As events carry it."""
         return Counts.model_construct(**self._sums(), bins=self.histogram().bins())
 
     def _sums(self) -> dict[str, Any]:
@@ -159,7 +157,6 @@ class CountsBuilder:
         return [clamp(middle_ns, self.min_ns, self.max_ns) for middle_ns in middles_ns]
 
     def result(self, run_ns: int) -> DirectionResult:
-        """The figures of a measured time."""
         per_s = SECOND_NS / run_ns if run_ns > 0 else 0.0
         return DirectionResult(
             ios=self.ios,
@@ -184,11 +181,8 @@ class CountsBuilder:
         )
 
     def _stddev_ns(self) -> float:
-        """The deviation of the population.
-
-        The difference of two large sums may come out negative, or too large.
-        No deviation exceeds half the range (Popoviciu).
-        """
+        """The difference of two large sums may come out negative, or too large. No
+        deviation of a population exceeds half the range (Popoviciu)."""
         square_ns2 = self.sum_sq_ns2 - self.sum_ns * self.sum_ns / self.ios
         half_range_ns = max(0, self.max_ns - self.min_ns) / 2
         return min(sqrt(max(0.0, square_ns2) / self.ios), half_range_ns)
@@ -206,7 +200,6 @@ class StreamCountsBuilder:
         self.verified_bytes = self.verify_errors = 0
 
     def merge(self, other: StreamCountsBuilder) -> None:
-        """Add an interval."""
         for direction, part in other.directions.items():
             self.direction(direction).merge(part)
         self.add_sums(other)
@@ -235,11 +228,10 @@ class StreamCountsBuilder:
         """The figures of its own measured time, or else of the run's."""
         fields = dict(vars(self))
         own_ns = fields.pop("run_ns")
-        run_ns = own_ns or run_ns
-        fields["run_s"] = own_ns / SECOND_NS if own_ns else None
-        fields["directions"] = {d: c.result(run_ns) for d, c in self.directions.items()}
-        fields["total"] = _together([self], READ_WRITE).result(run_ns)
-        return StreamResult(**fields)
+        own = Totals({self.name: self}, own_ns or run_ns)
+        directions = {d: c.result(own.run_ns) for d, c in self.directions.items()}
+        fields |= {"directions": directions, "total": own.total}
+        return StreamResult(**fields, run_s=own.run_s if own_ns else None)
 
 
 class Totals:
@@ -265,16 +257,21 @@ class Totals:
 
     @cached_property
     def directions(self) -> dict[Direction, DirectionResult]:
-        """The results by direction, over all streams."""
-        streams = self.counts.values()
-        used = {direction for stream in streams for direction in stream.directions}
-        together = {d: _together(streams, [d]) for d in COUNTED if d in used}
-        return {d: counts.result(self.run_ns) for d, counts in together.items()}
+        used = {d for stream in self.counts.values() for d in stream.directions}
+        return {d: self.together(d) for d in COUNTED if d in used}
 
     @cached_property
     def total(self) -> DirectionResult:
-        """Reads and writes of all streams."""
-        return _together(self.counts.values(), READ_WRITE).result(self.run_ns)
+        return self.together(*READ_WRITE)
+
+    def together(self, *directions: Direction) -> DirectionResult:
+        """The sum of some directions of all streams."""
+        return CountsBuilder.merged(
+            stream.directions[direction]
+            for direction in directions
+            for stream in self.counts.values()
+            if direction in stream.directions
+        ).result(self.run_ns)
 
     def results(self) -> dict[str, Any]:
         """The results as fields of a record."""
@@ -282,7 +279,6 @@ class Totals:
         return {name: getattr(self, name) for name in names}
 
     def stored(self, phase: str = "") -> tuple[StoredHistogram, ...]:
-        """The histograms as they are stored."""
         return tuple(
             StoredHistogram.model_construct(
                 stream=stream.name,
@@ -295,15 +291,3 @@ class Totals:
             for direction, part in stream.directions.items()
             for histogram in [part.histogram()]
         )
-
-
-def _together(
-    streams: Collection[StreamCountsBuilder], directions: Iterable[Direction]
-) -> CountsBuilder:
-    """The sum of some directions of some streams."""
-    return CountsBuilder.merged(
-        stream.directions[direction]
-        for direction in directions
-        for stream in streams
-        if direction in stream.directions
-    )
