@@ -6,7 +6,7 @@ name; what each one means stands in its `description`, and so in the JSON Schema
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema
@@ -110,10 +110,6 @@ class PhaseResult(Model):
     when: Phase | None = about(
         "its place in the measured time; older records have none", None
     )
-
-    cpu_percent: ClassVar[None] = None
-    telemetry: ClassVar[None] = None
-    """Measured of the whole run."""
 
 
 class Interval(Model):

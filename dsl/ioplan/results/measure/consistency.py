@@ -10,10 +10,11 @@ figures alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from math import isclose, isfinite
-from typing import TypeAlias
+from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 
@@ -26,9 +27,9 @@ from ioplan.records.record import (
     PhaseResult,
     RunDetail,
     RunRecord,
-    TargetResult,
 )
 from ioplan.results.measure.figure_faults import (
+    AMOUNTS,
     BUCKET,
     NOTHING,
     ROUNDING,
@@ -57,8 +58,6 @@ from ioplan.results.measure.interval_counts import (
 from ioplan.results.measure.tally import READ_WRITE, moved
 from ioplan.workload import DIRECTIONS, Direction
 
-IMPORTED = "imported"
-"""The kind of a target whose results ioplan did not measure."""
 MOST_CORES = 4096
 LATE_S = 1.0
 """So late a report may be on a busy machine; the clock does not judge a later one."""
@@ -80,7 +79,7 @@ class Inconsistency(Struct, frozen=True):
         return f"{self.where}: {self.text}" if self.where else self.text
 
 
-Contradictions: TypeAlias = Iterator[Inconsistency]
+Contradictions = Iterator[Inconsistency]
 
 
 def consistent(record: RunRecord, detail: RunDetail) -> RunRecord:
@@ -114,16 +113,15 @@ class Checked(RunChecked):
     sums: dict[Key, IntervalSums] | None = None
 
     def faults(self) -> Contradictions:
-        self.is_imported = self.record.target.get("kind") == IMPORTED
+        record = self.record
         yield from self._damaged_histograms()
         yield from _located("", self._damaged_intervals())
-        yield from self._sum_faults("", self.record)
-        for name, phase in self.record.phases.items():
+        yield from self._sum_faults("", record)
+        for name, phase in record.phases.items():
             yield from self._sum_faults(name, phase)
         yield from self._part_faults()
-        yield from _located("", self._time_faults())
-        yield from _located("", self._series_faults())
-        yield from _located("", self._cpu_faults())
+        of_run = self._time_faults(), self._series_faults(), self._cpu_faults()
+        yield from _located("", chain(*of_run))
         if not self.is_imported:
             yield from self._asked_faults()
 
@@ -150,41 +148,39 @@ class Checked(RunChecked):
 
     def _sum_faults(self, phase: str, run: RunRecord | PhaseResult) -> Contradictions:
         """The figures of a run or of a phase, each as the sum of its parts."""
+        where = f"phase {phase} " if phase else ""
         by = defaultdict[Direction, list[Part]](list)
-        sums: list[tuple[str, DirectionResult, list[Part], float]] = []
         for stream in run.streams:
-            name, own_s = stream.name, stream.run_s or run.run_s
+            place, run_s = f"{where}{stream.name}", stream.run_s or run.run_s
             parts = {
-                direction: (done, self.histograms.get((phase, name, direction)))
+                direction: (done, self.histograms.get((phase, stream.name, direction)))
                 for direction, done in stream.directions.items()
             }
             for direction, part in parts.items():
                 by[direction].append(part)
-                sums.append((f"{name} {direction}", part[0], [part], own_s))
+                wrong = merged_faults(part[0], [part], run_s)
+                yield from _located(f"{place} {direction}", wrong)
             both = [parts[d] for d in READ_WRITE if d in parts]
-            sums.append((name, stream.total, both, own_s))
-        for direction in dict.fromkeys((*by, *run.directions)):
-            done = run.directions.get(direction, NOTHING)
-            sums.append((direction, done, by[direction], run.run_s))
-        every = [part for d in READ_WRITE for part in by[d]]
-        sums.append(("total", run.total, every, run.run_s))
-        for name, total, summed, run_s in sums:
-            where = f"phase {phase} {name}" if phase else name
-            yield from _located(where, merged_faults(total, summed, run_s))
+            yield from _located(place, merged_faults(stream.total, both, run_s))
+        sums: dict[str, tuple[DirectionResult, list[Part]]] = {
+            d: (run.directions.get(d, NOTHING), by[d]) for d in (*by, *run.directions)
+        }
+        sums["total"] = run.total, [part for d in READ_WRITE for part in by[d]]
+        for name, (total, summed) in sums.items():
+            wrong = merged_faults(total, summed, run.run_s)
+            yield from _located(f"{where}{name}", wrong)
 
     def _part_faults(self) -> Contradictions:
         """Phases have no more than the run has; targets add up to it."""
-        parts: dict[str, Sequence[PhaseResult | TargetResult]] = {
-            f"phase {name}": (phase,) for name, phase in self.record.phases.items()
+        parts: dict[str, list[Any]] = {
+            f"phase {name}": [phase] for name, phase in self.record.phases.items()
         }
-        if self.record.targets:
-            parts["targets"] = tuple(self.record.targets.values())
+        parts["targets"] = [*self.record.targets.values()]
         for where, several in parts.items():
-            for direction, run in self.record.directions.items():
-                done = [d for p in several if (d := p.directions.get(direction))]
-                for name in ("ios", "bytes", "errors"):
-                    amount = sum(getattr(d, name) for d in done)
-                    most = getattr(run, name)
+            for direction, run in self.record.directions.items() if several else ():
+                done = [p.directions.get(direction, NOTHING) for p in several]
+                for name in AMOUNTS:
+                    amount, most = sum(map(attrgetter(name), done)), getattr(run, name)
                     if amount > most or (where == "targets" and amount != most):
                         text = f"{amount} {name} of {direction}s of {most} in the run"
                         yield Inconsistency(Fault.DERIVED, where, text)
@@ -193,8 +189,7 @@ class Checked(RunChecked):
 
     def _asked_faults(self) -> Contradictions:
         record, streams = self.record, self.record.streams
-        names = [result.name for result in streams]
-        expected = [stream.name for stream in self.job.streams]
+        names, expected = ([s.name for s in of] for of in (streams, self.job.streams))
         if names != expected:
             text = f"it has the streams {names}, and {expected} were asked"
             yield Inconsistency(Fault.STREAMS, "", text)
@@ -213,11 +208,9 @@ class Checked(RunChecked):
 
     def _must_do_io(self) -> bool:
         """Whether the time is enough for an I/O of any stream, but of a rare one."""
-        rates = (stream.rate for stream in self.job.streams)
-        return self.record.run_s >= STALL_S and not all(
-            rate and min(rate.all_per_s) * self.record.run_s < SIGMAS**2
-            for rate in rates
-        )
+        run_s, rates = self.record.run_s, [s.rate for s in self.job.streams]
+        rare = all(r and min(r.all_per_s) * run_s < SIGMAS**2 for r in rates)
+        return run_s >= STALL_S and not rare
 
     def _phase_faults(self) -> Contradictions:
         """The latencies of a phase are some of the run's, its rates those asked."""
@@ -234,10 +227,11 @@ class Checked(RunChecked):
             yield from self._phase_rate_faults(load)
 
     def _phase_rate_faults(self, load: JobStream) -> Contradictions:
-        for rated in load.rate.phases if load.rate else ():
-            phase = self.record.phases.get(rated.name)
-            for result in phase.streams if phase else ():
-                if phase and result.name == load.name:
+        rates = load.rate.phases if load.rate else ()
+        named = [(r, p) for r in rates if (p := self.record.phases.get(r.name))]
+        for rated, phase in named:
+            for result in phase.streams:
+                if result.name == load.name:
                     run_s = result.run_s or phase.run_s
                     wrong = rate_faults(load, result, rated.per_s, run_s)
                     yield from _located(f"phase {rated.name}", wrong)
@@ -286,15 +280,13 @@ class Checked(RunChecked):
             if total.ios and not self.is_imported:
                 yield Fault.SERIES_SUM, "there is a result, and no interval"
             return
-        yield from order_faults(series)
-        yield from self._crowded()
+        yield from chain(order_faults(series), self._crowded())
         most_ns = max(point.max_ns for point in series)
         if total.latency and most_ns > total.latency.max_ns * (1 + BUCKET):
             text = f"an interval has a latency of {most_ns} ns, and the run has none"
             yield Fault.SERIES_SUM, text
         if not self.is_imported:  # whose logs are of its threads, perhaps averages
-            yield from self._interval_faults()
-            yield from self._length_faults()
+            yield from chain(self._interval_faults(), self._length_faults())
 
     def _crowded(self) -> Findings:
         """Little's law in each interval, whose I/Os began by the longest before."""
@@ -311,20 +303,20 @@ class Checked(RunChecked):
 
     def _interval_faults(self) -> Findings:
         """Where the intervals do not add up to the result."""
-        series, streams = self.detail.series, self.record.streams
+        series, streams, sums = self.detail.series, self.record.streams, self.sums
         by = {d: self.record.directions.get(d, NOTHING) for d in DIRECTIONS}
         for d, run in by.items():
             ios = sum(point.ios.get(d, 0) for point in series)
             size = sum(point.bytes.get(d, 0) for point in series)
             yield from unequal(d, (ios, size), (run.ios, run.bytes))
-        errors = sum(point.errors for point in series)
-        yield from unequal("errors", (errors,), (sum(r.errors for r in by.values()),))
-        if self.sums is None:
+        errors = ([part.errors for part in parts] for parts in (series, by.values()))
+        yield from unequal("errors", *([sum(counts)] for counts in errors))
+        if sums is None:
             yield Fault.SERIES_SUM, "it has no counts of its intervals"
             return
         results = {(s.name, d): r for s in streams for d, r in s.directions.items()}
-        for key in results | self.sums:
-            yield from sum_faults(key, results.get(key), self.sums.get(key))
+        for key in results | sums:
+            yield from sum_faults(key, results.get(key), sums.get(key))
 
     def _length_faults(self) -> Findings:
         """Whether the intervals last as long as the run.

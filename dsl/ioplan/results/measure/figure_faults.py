@@ -45,6 +45,8 @@ SLACK_S, SLACK = 0.25, 0.02
 tells, and how far two clocks of one host may differ in a run."""
 EDGE_S = 1e-3
 """How far apart two intervals may lie that follow each other."""
+IMPORTED = "imported"
+"""The kind of a target whose results ioplan did not measure."""
 AMOUNTS = ("ios", "bytes", "errors")
 SIGMAS = 6.0
 DEPTH_SLACK = 0.03
@@ -235,6 +237,7 @@ class RunChecked:
 
     def __init__(self, record: RunRecord, detail: RunDetail) -> None:
         self.record, self.detail, self.job = record, detail, record.asked.job
+        self.is_imported = record.target.get("kind") == IMPORTED
         self.histograms: dict[tuple[str, str, Direction], Histogram] = {}
         """By phase, stream and direction."""
         self.total_s = sum(point.length_s for point in detail.series)

@@ -58,7 +58,6 @@ ROW = np.dtype([(n, "<f8" if n == "sum_sq_ns2" else "<i8") for n in SUMS])
 
 Table = npt.NDArray[np.integer]
 Key = tuple[str, Direction]
-Cells = dict[Key, CountsBuilder]
 
 
 class IntervalsDamaged(ExplainedError, ValueError):
@@ -72,7 +71,11 @@ class Slice(Struct, frozen=True):
 
     begin_ns: int
     end_ns: int
-    cells: Cells
+    cells: dict[Key, CountsBuilder]
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
 
 
 class IntervalSums(CountsBuilder):
@@ -103,7 +106,6 @@ class IntervalPacker:
         self._bins = 0
 
     def add(self, progress: Progress, streams: Sequence[StreamCountsBuilder]) -> None:
-        """Take an interval with what its streams counted."""
         cells = {(s.name, d): part for s in streams for d, part in s.directions.items()}
         begin_ns = progress.t_ns - progress.interval_ns
         self._slices.append(Slice(begin_ns, progress.t_ns, cells))
@@ -114,13 +116,13 @@ class IntervalPacker:
 
     def packed(self) -> bytes:
         """All so far; empty without an interval."""
-        last = [_chunk(self._slices)] if self._slices else []
-        chunks = [*self._chunks, *last]
-        return b"".join((bytes([VERSION]), *chunks)) if chunks else b""
+        last = _chunk(self._slices) if self._slices else b""
+        chunks = b"".join((*self._chunks, last))
+        return bytes([VERSION]) + chunks if chunks else b""
 
 
 def _chunk(slices: Sequence[Slice]) -> bytes:
-    times = [_clamped(part.end_ns, part.end_ns - part.begin_ns) for part in slices]
+    times = [_clamped(part.end_ns, part.length_ns) for part in slices]
     header, numbers = [], [_planes(np.array(times).T)]
     for key in dict.fromkeys(key for part in slices for key in part.cells):
         cells = [part.cells.get(key, CountsBuilder()) for part in slices]
@@ -128,7 +130,7 @@ def _chunk(slices: Sequence[Slice]) -> bytes:
         dense = np.zeros((bucket_count(), len(cells)), np.int64)
         for column, cell in enumerate(cells):
             dense[cell.histogram().index, column] = cell.histogram().count
-        index = dense.any(axis=1).nonzero()[0]
+        index = np.flatnonzero(dense.any(axis=1))
         counts = dense[index]
         width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)
         header.append([*key, len(index), width])
@@ -259,12 +261,11 @@ def _chunks(packed: bytes) -> Iterator[_Chunk]:
     while at < len(packed):
         if at + HEAD.size > len(packed):
             raise IntervalsDamaged("the intervals are cut off")
-        length, *place = HEAD.unpack_from(packed, at)
+        length, intervals, begin_ns, end_ns = HEAD.unpack_from(packed, at)
         at += HEAD.size + length
-        chunk = _Chunk(*place, packed[at - length : at])
-        if at > len(packed) or not 0 < chunk.intervals <= MOST_INTERVALS:
+        if at > len(packed) or not 0 < intervals <= MOST_INTERVALS:
             raise IntervalsDamaged("the intervals are cut off")
-        yield chunk
+        yield _Chunk(intervals, begin_ns, end_ns, packed[at - length : at])
 
 
 @lru_cache(maxsize=1)

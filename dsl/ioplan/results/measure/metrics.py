@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from math import sqrt
@@ -12,6 +13,7 @@ from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import (
     OF_SERIES,
+    RATES,
     SURVIVAL,
     THROTTLED,
     Metric,
@@ -24,6 +26,7 @@ from ioplan.records.record import (
     DirectionResult,
     EventMade,
     Interval,
+    Latency,
     Percentile,
     PhaseResult,
     RunDetail,
@@ -32,7 +35,6 @@ from ioplan.records.record import (
 )
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.results.measure.over_intervals import ios_needed, over_intervals
 from ioplan.results.measure.series import lost_ios, recoveries, throttled
 from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
@@ -76,6 +78,12 @@ WHOLE = 0.99
 """So much of an interval has to be in a stream's part of the run: clocks differ."""
 LEAST_MISSING_NS = 50_000_000
 """So much earlier than planned a run may end for no reason."""
+FULL_SECOND = 0.9
+"""So much of a second is one, to a rate; at its end a run has a part of one."""
+LONGEST_NS = 1_500_000_000
+"""Longer intervals do not tell a second from the next one."""
+SHORT = 0.25
+"""A last interval of less than this share of the longest one is left out."""
 
 
 class Scope(NamedTuple):
@@ -89,6 +97,10 @@ class Scope(NamedTuple):
     @property
     def runs(self) -> list[Measured]:
         return [run for run, _ in self.samples]
+
+    @property
+    def latencies(self) -> list[Latency]:
+        return [result.latency for result in self.results if result.latency]
 
     def each(self, name: str) -> list[Any]:
         """What each run has by this name; none of a part of a run."""
@@ -115,8 +127,7 @@ def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
 
 def _streams(samples: Sequence[Sample], name: str | None = None) -> list[StreamResult]:
     """All streams of the runs, or those of one name."""
-    streams = (stream for run, _ in samples for stream in run.streams)
-    return [stream for stream in streams if name in (None, stream.name)]
+    return [s for run, _ in samples for s in run.streams if name in (None, s.name)]
 
 
 def _own_s(name: str, run: Measured) -> float:
@@ -169,12 +180,10 @@ class Stretch(Totals):
     """Some intervals that follow one another, as a run of its own."""
 
     def __init__(self, slices: Sequence[Slice], streams: Iterable[Stream] = ()) -> None:
-        """Merge one or more slices; `streams` are those of the run.
-
-        The figures of a stream are over its own part of that time.
-        """
-        lengths_ns = [interval.end_ns - interval.begin_ns for interval in slices]
-        super().__init__(counts_of(slices), sum(lengths_ns))
+        """Merge one or more slices; `streams` are those of the run, of which each has
+        its own part of that time."""
+        run_ns = sum(interval.length_ns for interval in slices)
+        super().__init__(counts_of(slices), run_ns)
         self.slices, self.parts = slices, parts_of(streams)
         self.begin_ns, self.end_ns = slices[0].begin_ns, slices[-1].end_ns
         self.intervals = len(slices)
@@ -195,7 +204,6 @@ class Stretch(Totals):
         return Sample(self, self.detail)
 
     def figure(self, metric: Metric) -> Figure:
-        """A metric of it, as of a run."""
         if metric.name in OF_SERIES:
             return Figure(None, f"{metric.name} is of a whole run")
         if metric.stream and not self._own_ns(metric.stream):
@@ -209,9 +217,7 @@ class Stretch(Totals):
         """The figure for a chart: a percentile also of few I/Os."""
         if metric.percent is None:
             return figure(metric, [self.sample]).value
-        histogram = merged(metric, [self.sample])
-        scope = scope_of(metric, [self.sample])
-        return _clamped_ns(metric, histogram, scope) if histogram.total else None
+        return _figure(percentile(metric, scope_of(metric, [self.sample]), 0)).value
 
 
 def stretch(
@@ -220,19 +226,9 @@ def stretch(
     end_ns: float,
     streams: Iterable[Stream] = (),
 ) -> Stretch | None:
-    """The intervals that begin in [begin, end); none if there are none.
-
-    `streams` are those of the run. Raises IntervalsDamaged.
-    """
+    """The intervals that begin in [begin, end), if any. Raises IntervalsDamaged."""
     slices = list(intervals.between(begin_ns, end_ns))
     return Stretch(slices, streams) if slices else None
-
-
-def _over(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
-    """A worst second, or a share of intervals. Raises IntervalsDamaged."""
-    return _figure(
-        over_intervals(metric, runs, lambda plain, part: Stretch(part).value(plain))
-    )
 
 
 def _slices(metric: Metric, sample: Sample) -> list[Slice]:
@@ -245,12 +241,77 @@ def _slices(metric: Metric, sample: Sample) -> list[Slice]:
 
 def _within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
     """The intervals that lie in a stream's part of the run, all of them without one."""
-    times = ((interval, interval.begin_ns, interval.end_ns) for interval in slices)
+    if part is None:
+        return [*slices]
     return [
         interval
-        for interval, begin, end in times
-        if part is None or part.time_ns(begin, end) >= WHOLE * (end - begin)
+        for interval in slices
+        if part.time_ns(interval.begin_ns, interval.end_ns)
+        >= WHOLE * interval.length_ns
     ]
+
+
+def _over(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
+    """A worst second, or a share of intervals. Raises IntervalsDamaged."""
+    if not any(runs):
+        return Figure(None, "no run has counts of its intervals")
+    return _figure((_share_beyond if metric.beyond else _worst_second)(metric, runs))
+
+
+def _worst_second(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Answer:
+    """The highest of all seconds, of a rate the lowest; or why there is none.
+
+    A second is the intervals that begin in it. A percentile needs one second with
+    enough I/Os; then it counts in those as well in which a stall left few.
+    """
+    if any(interval.length_ns > LONGEST_NS for run in runs for interval in run):
+        return "the intervals are longer than a second"
+    seconds = [Stretch(slices) for run in runs for slices in _by_second(run)]
+    is_rate = metric.name in RATES
+    if is_rate:
+        seconds = [second for second in seconds if second.run_s >= FULL_SECOND]
+    values = [v for s in seconds if (v := s.value(metric.plain)) is not None]
+    if not values:
+        return "no whole second with such an I/O was measured"
+    return _too_few(metric, seconds) or (min if is_rate else max)(values)
+
+
+def _by_second(run: Sequence[Slice]) -> Iterable[list[Slice]]:
+    """The intervals that begin in each second; none of a second without any."""
+    seconds = defaultdict[int, list[Slice]](list)
+    for interval in run:
+        seconds[interval.begin_ns // SECOND_NS].append(interval)
+    return seconds.values()
+
+
+def _too_few(metric: Metric, seconds: Sequence[Stretch]) -> str:
+    """Why no second tells the percentile; empty where any does."""
+    percent = percent_of(metric.name)
+    if percent is None:
+        return ""
+    rate = Metric(name="iops", stream=metric.stream, direction=metric.direction)
+    most = round(max((second.value(rate) or 0.0) * second.run_s for second in seconds))
+    needed = ios_needed(percent)
+    few = f"needs {needed:,} I/Os in a second, had {most:,} at most"
+    return few if most < needed else ""
+
+
+def _share_beyond(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Answer:
+    """Percent of the intervals that have the figure; or why there are none."""
+    plain, beyond = metric.plain, metric.beyond
+    stretches = [Stretch([interval]) for run in runs for interval in _full(run)]
+    values = [v for each in stretches if (v := each.value(plain)) is not None]
+    if not values or not beyond:
+        return "no interval with such an I/O was measured"
+    sign = 1 if beyond.is_above else -1
+    return 100 * sum(sign * v > sign * beyond.limit for v in values) / len(values)
+
+
+def _full(run: Sequence[Slice]) -> Sequence[Slice]:
+    """All but a last one that the end of the run has cut short."""
+    lengths_ns = [interval.length_ns for interval in run]
+    is_cut = len(run) > 1 and lengths_ns[-1] < SHORT * max(lengths_ns)
+    return run[:-1] if is_cut else run
 
 
 # What is counted.
@@ -280,8 +341,8 @@ def _rate(metric: Metric, scope: Scope) -> Answer:
 def _errors(metric: Metric, scope: Scope) -> Answer:
     """Unlike all other figures, of trims as well."""
     used = [metric.direction] if metric.direction else DIRECTIONS
-    directions = [part.directions for part in scope.parts]
-    return float(sum(by[d].errors for by in directions for d in used if d in by))
+    results = [part.directions.get(d) for part in scope.parts for d in used]
+    return float(sum(done.errors for done in results if done))
 
 
 def _verified(metric: Metric, scope: Scope) -> Answer:
@@ -296,12 +357,8 @@ def verified_of_read_bytes(streams: Sequence[StreamResult]) -> tuple[int, int]:
 
     A run with a stream that verifies nothing of what it reads has failed.
     """
-    verifying = [
-        stream
-        for stream in streams
-        if "read" in stream.directions
-        and (stream.verified_bytes or stream.verify_errors)
-    ]
+    reading = [stream for stream in streams if "read" in stream.directions]
+    verifying = [s for s in reading if s.verified_bytes or s.verify_errors]
     verified = sum(stream.verified_bytes for stream in verifying)
     return verified, sum(stream.directions["read"].bytes for stream in verifying)
 
@@ -332,9 +389,8 @@ def _if_all(values: Sequence[float | None]) -> list[float]:
 def _survival(metric: Metric, scope: Scope) -> Answer:
     """How many blocks, of all runs that read after a power cut."""
     facts = [*map(verify_facts, scope.runs)]
-    judged = [run for run in facts if shows(metric.name, run)]
-    lost = sum(int(run.get(metric.name, 0)) for run in judged)
-    return nothing_shown(metric.name, facts) or float(lost)
+    lost = [int(run.get(metric.name, 0)) for run in facts if shows(metric.name, run)]
+    return nothing_shown(metric.name, facts) or float(sum(lost))
 
 
 # The host and the drive.
@@ -364,10 +420,12 @@ def more_is_better(metric: Metric) -> bool:
 def _telemetry(metric: Metric, scope: Scope) -> Answer:
     """The mean over the time of all runs; of temperatures the highest."""
     runs = [run for run in scope.runs if run.run_s]
-    name = TELEMETRY_METRICS[metric.name]
-    values = [getattr(run.telemetry, name, None) for run in runs]
-    is_highest = metric.name == "temperature"
-    return _highest(values) if is_highest else _mean_over_time(values, runs)
+    field = TELEMETRY_METRICS[metric.name]
+    telemetry = [getattr(run, "telemetry", None) for run in runs]
+    values = [getattr(means, field, None) for means in telemetry]
+    if metric.name == "temperature":
+        return _highest(values)
+    return _mean_over_time(values, runs)
 
 
 def _mean_over_time(
@@ -397,7 +455,7 @@ def _latency(metric: Metric, scope: Scope) -> Answer:
     parts = [(r.ios, r.latency) for r in scope.results if r.latency and r.ios]
     unmeasured = any(result.ios and not result.latency for result in scope.results)
     if not parts:
-        return f"no {'latency was measured' if unmeasured else 'I/O completed'}"
+        return "no latency was measured" if unmeasured else "no I/O completed"
     if unmeasured:
         return "the latency of some I/Os was not measured"
     if metric.name == "min":
@@ -415,28 +473,31 @@ def _latency(metric: Metric, scope: Scope) -> Answer:
     return sqrt(squares / total)
 
 
-def percentile(metric: Metric, scope: Scope) -> Answer:
+def percentile(metric: Metric, scope: Scope, beyond: int = BEYOND) -> Answer:
+    """A percentile beyond which so many samples lie.
+
+    The middle of a bucket may lie beyond the extremes, which are exact.
+    """
     percent = percent_of(metric.name) or 0.0
     if scope.samples and scope.samples[0].detail is NO_DETAIL:
         return _recorded(percent, scope)
     histogram = merged(metric, scope.samples)
     if not histogram.total:
         return _summarised(percent, scope)
-    if histogram.beyond(percent) < BEYOND:
+    if histogram.beyond(percent) < beyond:
         return _few_ios(percent, histogram.total)
-    return _clamped_ns(metric, histogram, scope)
+    low_ns = min(latency.min_ns for latency in scope.latencies)
+    high_ns = max(latency.max_ns for latency in scope.latencies)
+    return clamp(histogram.percentile_ns(percent), low_ns, high_ns)
+
+
+def ios_needed(percent: float) -> int:
+    """So many I/Os that a percentile of them can be believed."""
+    return round(BEYOND / (1 - percent / 100))
 
 
 def _few_ios(percent: float, ios: int) -> str:
     return f"needs {ios_needed(percent):,} I/Os, had {ios:,}"
-
-
-def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:
-    """The middle of a bucket may lie beyond the extremes, which are exact."""
-    latencies = [result.latency for result in scope.results if result.latency]
-    low_ns = min(latency.min_ns for latency in latencies)
-    high_ns = max(latency.max_ns for latency in latencies)
-    return clamp(histogram.percentile_ns(metric.percent or 0.0), low_ns, high_ns)
 
 
 def _recorded(percent: float, scope: Scope) -> Answer:
@@ -450,8 +511,8 @@ def _recorded(percent: float, scope: Scope) -> Answer:
 
 def _summarised(percent: float, scope: Scope) -> Answer:
     """A percentile as the record has it, of a run without a histogram."""
-    latencies = [result.latency for result in scope.results if result.latency]
-    runs = [d for run, _ in scope.samples for d in run.directions.values()]
+    latencies = scope.latencies
+    runs = [d for run in scope.runs for d in run.directions.values()]
     if not latencies or not any(d.latency and d.latency.percentiles for d in runs):
         return "no latency was measured"
     recorded = latencies[0].percentile(percent)
@@ -515,9 +576,9 @@ def _throttled(metric: Metric, scope: Scope) -> Answer:
     of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
     series = scope.samples[-1].detail.series
     limits = throttled("bandwidth" if of_bytes else "iops", series)
-    return (
-        limits if isinstance(limits, str) else limits[metric.name.startswith("burst")]
-    )
+    if isinstance(limits, str):
+        return limits
+    return limits[metric.name.startswith("burst")]
 
 
 COMPUTED: dict[str, Callable[[Metric, Scope], Answer]] = {

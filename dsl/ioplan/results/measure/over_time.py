@@ -23,7 +23,7 @@ from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Figure, Sample, Stretch, figure, stretch
 from ioplan.results.measure.series import LEAST_LEVEL, in_series, levels, value_at
 from ioplan.results.measure.tally import clamp
-from ioplan.workload import SYNCS
+from ioplan.workload import SYNCS, Stream
 
 LEAST_FOR_WORST = 5
 LEAST_FOR_SPREAD = 20
@@ -40,8 +40,8 @@ chance of 1 in 720, declines if the last has less than this share of the mean.""
 class Burst(Struct, frozen=True):
     """What a run did before it became what it can sustain, and for how long.
 
-    `written_bytes` is what it wrote in that time: caches and erased blocks are used up
-    by bytes. Where a pause of `idle_s` gave back what the run before had used up,
+    Caches and erased blocks are used up by `written_bytes`, not by time. Where a pause
+    of `idle_s` gave back what the run before had used up,
     `may_be_all` says that there was perhaps no more to give back.
     """
 
@@ -78,8 +78,9 @@ class OverTime(Struct, frozen=True, dict=True):
         """`second`, `100 ms`."""
         if abs(self.length_s - 1) < 0.05:
             return "second"
-        short = f"{digits(1000 * self.length_s)} ms"
-        return short if self.length_s < 1 else time_text(self.length_s)
+        if self.length_s < 1:
+            return f"{digits(1000 * self.length_s)} ms"
+        return time_text(self.length_s)
 
     @cached_property
     def levels(self) -> list[list[float]]:
@@ -138,8 +139,7 @@ class OverTime(Struct, frozen=True, dict=True):
             return []
         means = [fmean(values[a:b]) for a, b in pairwise(edges)]
         falls = all(after < before for before, after in pairwise(means))
-        declines = falls and means[-1] < DECLINE * fmean(values)
-        return values[edges[-2] :] if declines else []
+        return values[edges[-2] :] * (falls and means[-1] < DECLINE * fmean(values))
 
     @property
     def falls(self) -> bool:
@@ -165,7 +165,7 @@ class OverTime(Struct, frozen=True, dict=True):
 
 
 def over_time(metric: Metric, samples: Sequence[Sample]) -> OverTime:
-    """The intervals of the runs that count; not what the end of a run has cut short."""
+    """The intervals of the runs; not what the end of a run has cut short."""
     intervals = [
         (value, interval)
         for _, detail in (samples if in_series(metric) else ())
@@ -191,16 +191,16 @@ def is_steered(records: Sequence[RunRecord]) -> bool:
 
     A trace has its own rate, and an event of the lab does what the plan asks for.
     """
-    if len(records) != 1:
-        return True
-    (record,) = records
-    return bool(record.events) or any(
-        (stream.rate and stream.rate.changes)
-        or (stream.replay and stream.pace != "fast")
-        or stream.starts_ns
-        or stream.ends_ns
-        for stream in record.asked.workload.streams
+    return len(records) != 1 or any(
+        record.events or any(map(_is_led, record.asked.workload.streams))
+        for record in records
     )
+
+
+def _is_led(stream: Stream) -> bool:
+    changes = stream.rate and stream.rate.changes
+    follows = stream.replay and stream.pace != "fast"
+    return bool(changes or follows or stream.starts_ns or stream.ends_ns)
 
 
 # What is stated of a cell.
@@ -264,11 +264,11 @@ def stated(
         text = f"the mean of the {steady.window} values of the {steady.word} window"
         text += f": {steady.evidence}" * bool(steady.evidence)
         return Stated(Figure(steady.mean), over, text, steady)
-    if over.burst:
-        count = len(over.sustained)
-        text = f"the mean of the last {count} intervals, after the rate has changed"
-        return Stated(Figure(fmean(over.sustained)), over, text)
-    return Stated(value, over)
+    if not over.burst:
+        return Stated(value, over)
+    count = len(over.sustained)
+    text = f"the mean of the last {count} intervals, after the rate has changed"
+    return Stated(Figure(fmean(over.sustained)), over, text)
 
 
 def _is_of_all_time(metric: Metric, samples: Sequence[Sample]) -> bool:
@@ -291,8 +291,7 @@ def _in_steady_window(metric: Metric, samples: Sequence[Sample]) -> Stated | Non
     if not isinstance(record, RunRecord) or not ends_steady(record):
         return None
     steady = record.steady
-    assert steady and steady.begin_s is not None
-    if steady.metric == str(metric):
+    if not steady or steady.begin_s is None or steady.metric == str(metric):
         return None
     begin_ns = round(steady.begin_s * SECOND_NS)
     intervals = IntervalCounts(detail.intervals)

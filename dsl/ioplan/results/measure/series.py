@@ -33,10 +33,7 @@ PERCENTS = (50.0, 99.0, 99.9)
 PERCENTILES = ("p50_ns", "p99_ns", "p99_9_ns")
 OF_ALL = {
     **{"errors": "errors", "mean": "mean_ns", "max": "max_ns"},
-    **{
-        f"p{percent:g}": name
-        for percent, name in zip(PERCENTS, PERCENTILES, strict=True)
-    },
+    **{"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p99_9_ns"},
 }
 """What an interval of the series has of all streams and directions together."""
 
@@ -44,7 +41,6 @@ Series = Sequence[Interval]
 
 
 def interval(progress: Progress, streams: Sequence[StreamCountsBuilder]) -> Interval:
-    """The point of one interval over all streams."""
     parts = [
         (direction, part)
         for stream in streams
@@ -81,8 +77,7 @@ def in_series(metric: Metric) -> bool:
 def value_at(metric: Metric, interval: Interval) -> float | None:
     """A rate, a latency or the errors of an interval; None where it has none.
 
-    As in the record, I/Os and bytes are those of reads and writes; trims count only
-    where they are asked for.
+    I/Os and bytes are those of reads and writes, unless trims are asked for.
     """
     if metric.name in RATES:
         directions = (metric.direction,) if metric.direction else READ_WRITE

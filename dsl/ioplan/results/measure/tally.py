@@ -19,7 +19,6 @@ from ioplan.records.record import (
     StoredHistogram,
     StreamResult,
 )
-from ioplan.records.telemetry import Telemetry
 from ioplan.results.measure.histogram import Histogram, Ints, bucket_count
 from ioplan.workload import COUNTED, DIRECTIONS, Direction
 
@@ -62,8 +61,8 @@ def no_bins() -> Bins:
 class CountsBuilder:
     """What `ioplan.job.Counts` has, while it grows: exact sums and a histogram.
 
-    Histograms that are merged wait until somebody reads their sum: of the intervals of
-    a run that gives its own result nobody does. `bins` is dense, and may be written to.
+    What is merged waits until somebody reads the sum: of the intervals of a run that
+    gives its own result nobody does. `bins` is dense, and may be written to.
     """
 
     def __init__(
@@ -237,19 +236,12 @@ class StreamCountsBuilder:
 class Totals:
     """The figures of streams over a measured time, made when they are asked for."""
 
-    telemetry: Telemetry | None = None
-
     def __init__(self, counts: dict[str, StreamCountsBuilder], run_ns: int) -> None:
         self.counts, self.run_ns = counts, run_ns
 
     @property
     def run_s(self) -> float:
         return self.run_ns / SECOND_NS
-
-    @property
-    def cpu_percent(self) -> float | None:
-        """Measured of the whole run."""
-        return None
 
     @cached_property
     def streams(self) -> tuple[StreamResult, ...]:
