@@ -118,7 +118,7 @@ def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(store, width, lack
     assert len({line.index("µs") for line in table if "µs" in line}) == 1
 
 
-def test_a_warning_is_printed_once_a_session_with_its_cells(store, three):
+def test_a_warning_is_printed_once_a_session_with_its_runs(store, three):
     """Also where its figures differ: with the worst of them, over all tests."""
     shares = zip(three, (46, 50.5, 9), strict=True)
     busy = [changed(one, warnings=(BUSY.format(share),)) for one, share in shares]
@@ -126,10 +126,11 @@ def test_a_warning_is_printed_once_a_session_with_its_cells(store, three):
     for tables in (True, False):
         found = " ".join(printed(store, busy, tables=tables).split())
         assert found.count("warning") == 1 and found.count("waited for a CPU") == 1
-        assert f"▲ warning in 3 of 3 cells: {BUSY.format(50.5)}" in found
+        assert f"▲ warning in 3 of 3 runs, worst at qd=2: {BUSY.format(50.5)}" in found
     counts = zip(three, ("999", "1,112", "2"), strict=True)
     late = [changed(one, warnings=(f"{n} I/Os were late",)) for one, n in counts]
-    assert "warning in 3 of 3 cells: 1,112 I/Os were late" in printed(store, late)
+    worst = "warning in 3 of 3 runs, worst at qd=2: 1,112 I/Os were late"
+    assert worst in printed(store, late)
     hot = [changed(busy[0], warnings=("hot", "lost 3 I/Os")), *busy[1:]]
     assert "and 2 more" in printed(store, hot, tables=False)
     assert "lost 3 I/Os" in printed(store, hot)
@@ -145,8 +146,9 @@ def test_kinds_and_failures_stay_apart(store, three):
     assert [line for line in lines if line.startswith(("failed at", "warning"))] == [
         *(f"failed at qd={2**n}: EIO at {n}" for n in range(3)),
     ]
+    assert "▲ warning at qd=2: lost 3 I/Os" in lines
     assert [line for line in lines if "warning in" in line] == [
-        *("▲ warning in 2 of 3 cells: hot", "▲ warning in 1 of 3 cells: lost 3 I/Os"),
+        "▲ warning in 2 of 3 runs: hot",
     ]
 
 

@@ -28,7 +28,7 @@ from ioplan.results.exports.export import export
 from ioplan.results.exports.formats import WRITERS
 from ioplan.results.report.build import sessions_screen
 from ioplan.results.report.facts import how_measured
-from ioplan.results.report.terminal.cards import print_screen
+from ioplan.results.report.terminal.bars import print_screen
 from ioplan.results.report.terminal.figures import During, show_figures
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records

@@ -31,7 +31,7 @@ from ioplan.results.report.judgements import verdict_lines as verdict_lines
 from ioplan.results.report.point import points as points
 from ioplan.results.report.reader import Reader as Reader
 from ioplan.results.report.section import Section as Section
-from ioplan.results.report.terminal.cards import print_screen as print_screen
+from ioplan.results.report.terminal.bars import print_screen as print_screen
 from ioplan.results.report.terminal.parts import MOST_PARTS as MOST_PARTS
 from ioplan.results.report.terminal.parts import parts as parts
 from ioplan.results.report.terminal.sessions import session_lines as session_lines

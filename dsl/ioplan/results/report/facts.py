@@ -295,13 +295,10 @@ class Reported(Struct, frozen=True, dict=True):
         """Whether it can be said what was not measured."""
         return self.session.status == "ok" or self.plan is not None
 
-    @cached_property
-    def all_judged(self) -> list[Judgement]:
-        """What became of the expectations of all tests."""
-        return judgements(self.records, self.places)
-
-    def judged(self, test: str) -> list[Judgement]:
-        """What became of the expectations of a test."""
+    def judged(self, test: str = "") -> list[Judgement]:
+        """What became of the expectations of a test, or of all."""
+        if not test:
+            return judgements(self.records, self.places)
         places = {at: run for at, run in self.places.items() if at[0] == test}
         return judgements(self.of(test, "run"), places)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, zip_longest
 
@@ -44,7 +44,7 @@ from ioplan.results.report.headlines.contests import (
 from ioplan.results.report.headlines.doubts import caveat_text, shortened
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import OPEN, Judgement, outcomes_of
-from ioplan.results.report.remarks import unsteady_text, warning_lines
+from ioplan.results.report.remarks import run_remarks, unsteady_text
 from ioplan.results.report.section import Section
 from ioplan.results.report.sentences import found_at
 
@@ -85,14 +85,10 @@ class _Screen(Struct, frozen=True, dict=True):
             ),
             sentence=self.sentence,
             chips=tuple(self._chips())[:MOST_CHIPS],
-            cards=cards(self.contests, self.labels, ids),
+            cards=cards(self.contests, [part.label for part in self.parts], ids),
             is_in_chips=bool(self.outcomes["failed"]),
             failures=() if self.failed else tuple(self._failures()),
         )
-
-    @cached_property
-    def labels(self) -> list[str]:
-        return [part.label for part in self.parts]
 
     @cached_property
     def contests(self) -> dict[str, list[Contest]]:
@@ -105,7 +101,7 @@ class _Screen(Struct, frozen=True, dict=True):
 
     @cached_property
     def judged(self) -> dict[str, list[Judgement]]:
-        return {part.label: part.all_judged for part in self.parts}
+        return {part.label: part.judged() for part in self.parts}
 
     @cached_property
     def outcomes(self) -> Counter[str]:
@@ -114,11 +110,6 @@ class _Screen(Struct, frozen=True, dict=True):
     @cached_property
     def failed(self) -> list[RunRecord]:
         return [record for record in self.records if record.status == "failed"]
-
-    @cached_property
-    def profiles(self) -> list[str]:
-        """The profiles that leave out the preconditioning."""
-        return shortened(self.records)
 
     @cached_property
     def unsteady(self) -> list[RunRecord]:
@@ -135,7 +126,7 @@ class _Screen(Struct, frozen=True, dict=True):
             return failed
         if len(self.parts) > 1:
             every = [*chain.from_iterable(self.contests.values())]
-            return comparison_sentence(every, self.labels)
+            return comparison_sentence(every, [part.label for part in self.parts])
         own = {s.title: [*chain(*s.headlines.values())] for s in self.sections}
         return headline_sentence(own)
 
@@ -143,10 +134,11 @@ class _Screen(Struct, frozen=True, dict=True):
     def is_ended(self) -> bool:
         return all(part.session.status == "ok" for part in self.parts)
 
-    @property
+    @cached_property
     def is_sound(self) -> bool:
         """Whether all has run, after its preconditioning, and is as steady as asked."""
-        return self.is_ended and not (self.profiles or self.unsteady or self.searches)
+        doubted = shortened(self.records) or self.unsteady or self.searches
+        return self.is_ended and not doubted
 
     def _outcome(self) -> Outcome:
         """`held` stands only where all was measured, prepared, and steady as asked."""
@@ -171,18 +163,31 @@ class _Screen(Struct, frozen=True, dict=True):
     def _chips(self) -> Iterator[Chip]:
         if self.failed:
             text = f"{counted(len(self.failed), 'run')} failed"
-            yield self._of_run(text, "bad", self.failed[0], self._failures())
+            yield self._of_runs(text, self.failed, self._failures(), "bad")
         yield self._expectations()
-        for profile in self.profiles:
+        for profile in shortened(self.records):
             yield Chip(f"profile {profile}: no preconditioning", "warning")
+        last = len(last_assessed(self.records))
+        if missed := self.unsteady:
+            text = f"steady state not reached in {len(missed)} of {last} cases"
+            yield self._of_runs(text, missed, map(unsteady_text, missed))
+        if others := settled(self.records):
+            text = f"only settled in {len(others)} of {last} cases"
+            yield self._of_runs(text, others)
         yield from self._states()
-        yield from self._slowdowns()
-        yield from self._warned()
+        warned = [run for run in self.records if run.warnings or run.substitutions]
+        if warned:
+            text = f"warnings in {counted(len(warned), 'run')}"
+            lines = run_remarks(self.records)
+            details = (own.text for own in lines if own.outcome == "warning")
+            yield replace(self._of_runs(text, warned, details), is_list=True)
+        hosts = {w for run in self.records for w in run.host.get("warnings", ())}
+        if hosts:
+            yield Chip(f"the host distorts: {min(hosts)}", "warning")
         if self.searches:
             count = len(self.searches)
             text = f"{count} search{'es' * (count > 1)} found no value"
-            details = map(found_at, self.searches)
-            yield self._of_run(text, "warning", self.searches[0], details)
+            yield self._of_runs(text, self.searches, map(found_at, self.searches))
         missing = sum(len(part.missing) for part in self.parts)
         if missing:
             yield Chip(f"{counted(missing, 'cell')} {NOT_MEASURED}", "warning")
@@ -192,18 +197,21 @@ class _Screen(Struct, frozen=True, dict=True):
             names = ", ".join(metric_name(parse_metric(name)) for name in absent)
             yield Chip(f"{names}: not measured", "soft")
 
-    def _of_run(
+    def _of_runs(
         self,
         text: str,
-        tone: Tone,
-        run: RunRecord,
+        runs: Sequence[RunRecord],
         details: Iterable[str] = (),
-        is_list: bool = False,
+        tone: Tone = "warning",
     ) -> Chip:
-        """A chip that leads to the test of a run; several sessions have no details."""
-        links = (own.id for own in self.sections if own.title == run.asked.test)
-        known = tuple(details) if len(self.parts) == 1 else ()
-        return Chip(text, tone, next(links, ""), known, is_list)
+        """A chip that leads to the first test of runs; several sessions have no
+        details."""
+        link = self._first(lambda section: section.title == runs[0].asked.test)
+        return Chip(text, tone, link, tuple(details) * (len(self.parts) == 1))
+
+    def _first(self, has: Callable[[Section], object]) -> str:
+        """The first section that has something; empty without."""
+        return next((section.id for section in self.sections if has(section)), "")
 
     def _failures(self) -> Iterator[str]:
         remarks = (remark for section in self.sections for remark in section.remarks)
@@ -223,52 +231,27 @@ class _Screen(Struct, frozen=True, dict=True):
         (name, count), *others = unmet
         text = f"{count} of {total} {name}"
         text = ", ".join((text, *(f"{n} {outcome}" for outcome, n in others)))
+        link = self._first(lambda section: outcomes_of(section.judgements)[name])
         if name != "failed":
-            return Chip(text, "warning", self._judged_link(name))
+            return Chip(text, "warning", link)
         _, _, worst = self.sentence.rstrip(".").partition(": ")
-        return Chip(text, "bad", self._judged_link(name), (worst,) if worst else ())
-
-    def _judged_link(self, outcome: str) -> str:
-        """The first section where an expectation has this outcome."""
-        links = (s.id for s in self.sections if outcomes_of(s.judgements)[outcome])
-        return next(links, "")
+        return Chip(text, "bad", link, (worst,) if worst else ())
 
     def _states(self) -> Iterator[Chip]:
-        last = len(last_assessed(self.records))
-        if missed := self.unsteady:
-            text = f"steady state not reached in {len(missed)} of {last} cases"
-            yield self._of_run(text, "warning", missed[0], map(unsteady_text, missed))
-        if others := settled(self.records):
-            text = f"only settled in {len(others)} of {last} cases"
-            yield self._of_run(text, "warning", others[0])
+        """The state of drives, and those whose rate fell within a headline's run."""
         measured = ((p, s.id) for s in self.sections for p in s.points if p.runs)
         states = ((point.runs[-1].state, link) for point, link in measured)
         doubts = Counter((s.doubt, link) for s, link in states if s and s.doubt)
         for (doubt, link), _ in doubts.most_common(1):
             yield Chip(f"state of the drive: {doubt}", "warning", link)
-
-    def _slowdowns(self) -> Iterator[Chip]:
-        """Drives whose rate fell within a run that is a headline."""
-        links = [
-            (label, section.id)
-            for section in self.sections
-            for label, own in section.headlines.items()
-            if any(headline.burst for headline in own)
-        ]
-        if links:
-            slow = [*dict.fromkeys(label for label, _ in links)]
+        links: dict[str, str] = {}
+        for section in self.sections:
+            for label, own in section.headlines.items():
+                if any(headline.burst for headline in own):
+                    links.setdefault(label, section.id)
+        if slow := [*links]:
             verb = "slow" if len(slow) > 1 else "slows"
-            yield Chip(f"{_names(slow)} {verb} down", "warning", links[0][1])
-
-    def _warned(self) -> Iterator[Chip]:
-        warned = [run for run in self.records if run.warnings or run.substitutions]
-        if warned:
-            text = f"warnings in {counted(len(warned), 'run')}"
-            details = warning_lines(self.records)
-            yield self._of_run(text, "warning", warned[0], details, is_list=True)
-        hosts = {w for run in self.records for w in run.host.get("warnings", ())}
-        if hosts:
-            yield Chip(f"the host distorts: {min(hosts)}", "warning")
+            yield Chip(f"{_names(slow)} {verb} down", "warning", links[slow[0]])
 
 
 def _facts(part: Reported) -> str:
@@ -292,12 +275,12 @@ def cards(
         [_card(contest, labels, (links or {}).get(test, "")) for contest in entries]
         for test, entries in tests.items()
     ]
-    every = (card for row in zip_longest(*columns) for card in row if card is not None)
-    return tuple(card for card in every if len(labels) == 1 or _has_value(card))
-
-
-def _has_value(card: Bars) -> bool:
-    return any(bar.value is not None for bar in card.bars)
+    every = filter(None, chain.from_iterable(zip_longest(*columns)))
+    return tuple(
+        card
+        for card in every
+        if len(labels) == 1 or any(bar.value is not None for bar in card.bars)
+    )
 
 
 def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
@@ -305,16 +288,19 @@ def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
     ranked, first = contest.ranked, contest.any
     entered = [label for label in labels if label in contest.entered]
     is_ranked = not any(own.is_shortened for own in contest.headlines.values())
-    others = [label for label in entered if label not in ranked]
-    order = [*ranked, *others] if is_ranked else entered
+    if is_ranked:
+        entered = [*ranked, *(label for label in entered if label not in ranked)]
     best = _best(contest) if is_ranked and len(entered) > 1 else ()
-    bars = [_bar(label, contest.headlines.get(label), label in best) for label in order]
+    bars = [_bar(k, contest.headlines.get(k), k in best) for k in entered]
+    if len(bars) > MOST_BARS:  # the best and the median stay in sight
+        shown = {*range(FIRST_BARS), len(bars) // 2}
+        bars = [replace(bar, is_folded=at not in shown) for at, bar in enumerate(bars)]
     better = "higher is better" if first.more_is_better else "lower is better"
     texts = (first.size, first.caption, better if is_ranked else "no ranking")
     return Bars(
         title=contest.title,
         caption=" · ".join(filter(None, texts)),
-        bars=tuple(_folded(bars)),
+        bars=tuple(bars),
         unit=first.unit,
         limit=first.limit,
         limit_text=_limit_text(contest),
@@ -376,11 +362,3 @@ def _bar(label: str, headline: Headline | None, is_best: bool) -> Bar:
         note=headline.note,
         definition=headline.definition,
     )
-
-
-def _folded(bars: Sequence[Bar]) -> Iterable[Bar]:
-    """Of many drives the best five and the median stay in sight."""
-    if len(bars) <= MOST_BARS:
-        return bars
-    shown = {*range(FIRST_BARS), len(bars) // 2}
-    return [replace(bar, is_folded=at not in shown) for at, bar in enumerate(bars)]

@@ -147,28 +147,6 @@ def _figures(pair: Sequence[Any]) -> list[float]:
     return [float(number.replace(",", "")) for number in NUMBER.findall(pair[1])]
 
 
-def warning_lines(records: Sequence[RunRecord]) -> list[str]:
-    """`warning in 3 of 12 cells: TEXT`, once where only its figures differ."""
-    texts = (
-        (_cell(record), text)
-        for record in records
-        for text in (*record.warnings, *record.substitutions)
-    )
-    kinds = grouped(texts, key=lambda pair: text_kind(pair[1]))
-    every = counted(len({_cell(record) for record in records}), "cell")
-    counts = {kind: len({cell for cell, _ in pairs}) for kind, pairs in kinds.items()}
-    return [
-        f"warning in {counts[kind]} of {every}: {max(kinds[kind], key=_figures)[1]}"
-        for kind in sorted(kinds, key=lambda kind: -counts[kind])
-    ]
-
-
-def _cell(record: RunRecord) -> object:
-    asked = record.asked
-    state = asked.after.name if asked.after and asked.kind == "prepare" else ""
-    return asked.test, asked.kind, asked.step, state, tuple(asked.cell.items())
-
-
 # What power cuts have shown: how many there were, and the bound that no loss gives.
 
 

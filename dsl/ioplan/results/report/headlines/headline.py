@@ -144,8 +144,3 @@ class Headline(Struct, frozen=True):
         least = "at least " * self.burst.may_be_all
         idle = time_text(self.burst.idle_s)
         return f"{text}, regained in {idle} without I/O: {least}{speed}"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What has to stand beside it: its burst, its bound, what speaks against it."""
-        return tuple(filter(None, (self.before, self.zero, self.unmet, *self.against)))

@@ -22,7 +22,14 @@ MOST_LOG = 12
 WIDE = 100.0
 """A logarithmic axis over a larger ratio has powers of ten only."""
 
-Tick = tuple[float, str]
+Ticks = list[tuple[float, str]]
+
+
+def text_on(column: Column, value: float) -> str:
+    """A value as it is written beside an axis."""
+    if column.order:
+        return printable(column.order[round(value)])
+    return tick_text(value, column.unit)
 
 
 class Axis(Struct, frozen=True):
@@ -40,11 +47,9 @@ class Axis(Struct, frozen=True):
         """Whether it has a place: on a logarithmic axis 0 has none."""
         return value > 0 or not self.is_log
 
-    def text(self, value: float) -> str:
-        """A value as it is written beside the axis."""
-        if self.column.order:
-            return printable(self.column.order[round(value)])
-        return tick_text(value, self.column.unit)
+    def ticks(self, values: Sequence[float]) -> Ticks:
+        column = self.column
+        return [(self.at(value), text_on(column, value)) for value in values]
 
     @property
     def round_values(self) -> list[float]:
@@ -60,7 +65,8 @@ class Axis(Struct, frozen=True):
 
 
 def axis(column: Column, scale: Scale, values: Sequence[float], zero: bool) -> Axis:
-    """An axis for these values; with `zero`, a linear one begins there."""
+    """An axis for these values; with `zero`, a linear one begins there and ends at a
+    round figure."""
     positive = [value for value in values if value > 0]
     is_log = scale == "log" and bool(positive)
     low, high = min(positive if is_log else values), max(values)
@@ -68,16 +74,12 @@ def axis(column: Column, scale: Scale, values: Sequence[float], zero: bool) -> A
         low = min(0.0, low)
     if low == high:
         low, high = (low / 2, high * 2) if is_log else (low - 0.5, high + 0.5)
-    if zero and not is_log:
-        low, high = _widened(low, high)
+    while zero and not is_log:  # as on the page
+        step = _step(low, high)
+        low, high = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
+        if _step(low, high) == step:
+            break
     return Axis(low, high, is_log, column)
-
-
-def _widened(low: float, high: float) -> tuple[float, float]:
-    """Up to the round figures around both, as on the page."""
-    step = _step(low, high)
-    low, high = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
-    return (low, high) if _step(low, high) == step else _widened(low, high)
 
 
 def _step(low: float, high: float) -> float:
@@ -97,18 +99,18 @@ def _round_log(low: float, high: float) -> list[float]:
     return ticks if len(ticks) > 1 else [low, (low * high) ** 0.5, high]
 
 
-def y_ticks(axis: Axis) -> list[Tick]:
-    return [(axis.at(value), axis.text(value)) for value in axis.round_values]
+def y_ticks(axis: Axis) -> Ticks:
+    return axis.ticks(axis.round_values)
 
 
-def x_ticks(axis: Axis, values: Sequence[float], room: int) -> list[Tick]:
+def x_ticks(axis: Axis, values: Sequence[float], room: int) -> Ticks:
     """As many as have room, the last one first; of few values, these themselves."""
-    chosen = axis.round_values
-    if axis.column.unit == "nines":
+    chosen, unit = axis.round_values, axis.column.unit
+    if unit == "nines":
         chosen = list(NINES)
-    elif len(set(values)) <= MOST_VALUES and axis.column.unit in SET:
+    elif len(set(values)) <= MOST_VALUES and unit in SET:
         chosen = sorted(set(values))
-    ticks = [(axis.at(v), axis.text(v)) for v in chosen if axis.low <= v <= axis.high]
+    ticks = axis.ticks([v for v in chosen if axis.low <= v <= axis.high])
     per_column = (axis.at(axis.high) - axis.at(axis.low)) / room
     spaced = ticks[-1:]
     for place, text in ticks[-2::-1]:

@@ -23,9 +23,9 @@ from ioplan.results.report.sentences import (
     steady_line,
     steady_verdict,
 )
-from ioplan.results.report.terminal.bars import chart_bars
-from ioplan.results.report.terminal.cards import (
+from ioplan.results.report.terminal.bars import (
     MOST_LINES,
+    chart_bars,
     print_headlines,
     print_known,
 )
