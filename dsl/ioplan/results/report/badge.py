@@ -8,7 +8,6 @@ from ioplan.results.report.build import Document
 from ioplan.results.report.judgements import outcomes_of, outcomes_text
 
 COLORS = {"held": "#2a7d4f", "failed": "#b3261e", "undecided": "#8a6100"}
-OTHER = "#555555"
 """Each with a contrast of at least 4.5 to its white text."""
 NAME = "ioplan"
 CHARACTER_PX, ROOM_PX, HEIGHT_PX = 6.7, 12, 20
@@ -34,10 +33,15 @@ def badge(document: Document) -> str:
     text = ", ".join(filter(None, (_outcome(document), part, *named)))
     left, right = _width(NAME), _width(text)
     return BADGE.format(
-        **{"name": NAME, "text": escape(text), "room": ROOM_PX // 2},
-        **{"left": left, "right": right, "width": left + right, "height": HEIGHT_PX},
+        name=NAME,
+        text=escape(text),
+        room=ROOM_PX // 2,
+        left=left,
+        right=right,
+        width=left + right,
+        height=HEIGHT_PX,
         start=left + ROOM_PX // 2,
-        color=COLORS.get(document.screen.outcome, OTHER),
+        color=COLORS.get(document.screen.outcome, "#555555"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePath
@@ -46,34 +47,29 @@ def labels(sessions: Sequence[Session], targets: Sequence[Target]) -> list[str]:
     pairs = list(zip(sessions, targets, strict=True))
     texts = [drive(session, target) for session, target in pairs]
     for addition in ADDITIONS:
-        more = [addition(session, target) for session, target in pairs]
-        values: dict[str, set[str]] = {}
-        for text, value in zip(texts, more, strict=True):
-            values.setdefault(text, set()).add(value)
-        texts = [
-            f"{text}, {value}" if value and len(values[text]) > 1 else text
-            for text, value in zip(texts, more, strict=True)
-        ]
+        labelled = list(zip(texts, (addition(*pair) for pair in pairs), strict=True))
+        alike = Counter(text for text, _ in {*labelled})
+        texts = [f"{t}, {v}" if v and alike[t] > 1 else t for t, v in labelled]
     return texts
 
 
-def _identity(name: str) -> Callable[[Session, Target], str]:
-    return lambda _, target: str(target.get("identity", {}).get(name, ""))
-
-
 ADDITIONS: tuple[Callable[[Session, Target], str], ...] = (
-    _identity("firmware"),
+    lambda _, target: _identity(target, "firmware"),
     lambda session, _: session.backend,
-    _identity("serial"),
+    lambda _, target: _identity(target, "serial"),
     lambda session, _: session.id.rpartition("-")[2],
     lambda session, _: session.id,
 )
 
 
+def _identity(target: Target, name: str) -> str:
+    return str(target.get("identity", {}).get(name) or "")
+
+
 def drive(session: Session, target: Target) -> str:
     """The model of a drive, else the name of its file."""
-    model = target.get("identity", {}).get("model")
-    return str(model or PurePath(session.target).name or session.target)
+    file = PurePath(session.target).name or session.target
+    return _identity(target, "model") or file
 
 
 class Source(Struct, frozen=True):
@@ -100,7 +96,7 @@ def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source
     return Source(
         label=label,
         drive=drive(session, target),
-        firmware=str(target.get("identity", {}).get("firmware", "")),
+        firmware=_identity(target, "firmware"),
         date=session.started_at[:10],
         session=session.id,
         tool=f"ioplan {session.ioplan}, {_program(session, records)}",
@@ -142,7 +138,7 @@ def session_facts(label: str, session: Session, records: Sequence[RunRecord]) ->
 
 def _facts(heading: str, pairs: Pairs) -> Facts:
     """Without those that nobody knows."""
-    return Facts(heading, tuple((name, text) for name, text in pairs if text))
+    return Facts(heading, tuple(pair for pair in pairs if pair[1]))
 
 
 def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
@@ -163,10 +159,9 @@ def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
 
 def _target(session: Session, records: Sequence[RunRecord]) -> Pairs:
     target: Target = records[0].target if records else {}
-    identity = target.get("identity", {})
     yield "Target", _joined(drive(session, target), session.target)
     for name in ("vendor", "firmware", "serial"):
-        yield name.capitalize(), str(identity.get(name, ""))
+        yield name.capitalize(), _identity(target, name)
     yield "Name in the lab", session.drive.lab_name if session.drive else ""
     capacity = target.get("capacity_bytes")
     yield "Capacity", f"{bytes_text(capacity)} ({capacity} B)" if capacity else ""
@@ -212,9 +207,8 @@ def pts_header(
     tracked = [run for run in runs if run.steady and run.asked.round]
     if not tracked:
         return None
-    return _facts(
-        f"Test conditions: {label}", _pts(session, runs, prepared, tracked[-1])
-    )
+    pairs = _pts(session, runs, prepared, tracked[-1])
+    return _facts(f"Test conditions: {label}", pairs)
 
 
 def _pts(
@@ -315,13 +309,14 @@ def reported(
 ) -> list[Reported]:
     """Sessions with their records; `plans` has the plan of each that is still one."""
     targets = [own[0].target if own else {} for own in records]
-    names = labels(sessions, targets)
     places: dict[int, dict[Place, Run]] = {}  # of a plan that many sessions ran, once
     parts = []
-    for session, label, own in zip(sessions, names, records, strict=True):
-        plan, unfinished = plans.get(session.id), {}
-        if plan and session.status != "ok":
-            unfinished = places.get(id(plan)) or places_of(plan)
-            places[id(plan)] = unfinished
+    for session, label, own in zip(
+        sessions, labels(sessions, targets), records, strict=True
+    ):
+        plan = plans.get(session.id)
+        if is_open := plan is not None and session.status != "ok":
+            places[id(plan)] = places.get(id(plan)) or places_of(plan)
+        unfinished = places[id(plan)] if is_open else {}
         parts.append(Reported(session, label, own, plan, unfinished))
     return parts

@@ -21,16 +21,15 @@ def many_sessions(sessions: Sequence[Facts]) -> ManySessions | None:
     """None where each session can have a card of its own."""
     if len(sessions) <= MOST_CARDS:
         return None
-    facts = {one.heading: dict(one.pairs) for one in sessions}
+    facts = {own.heading: dict(own.pairs) for own in sessions}
     names = dict.fromkeys(name for pairs in facts.values() for name in pairs)
     values = {n: [pairs.get(n, "") for pairs in facts.values()] for n in names}
     same = tuple((n, own[0]) for n, own in values.items() if len({*own}) == 1)
     differ = {n: own for n, own in values.items() if len({*own}) > 1}
-    columns = [Column("label", "session")]
-    columns += [Column(f"f{at}", name) for at, name in enumerate(differ)]
+    columns = (Column(f"f{at}", name) for at, name in enumerate(differ))
     rows = [*zip(facts, *differ.values(), strict=True)]
     shared = Facts(f"What all {len(sessions)} sessions share", same)
-    return ManySessions(shared, Frame(tuple(columns), rows))
+    return ManySessions(shared, Frame((Column("label", "session"), *columns), rows))
 
 
 def first_lines(lines: Sequence[str]) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.language.plan import CellValue, Condition, Test
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
@@ -85,22 +86,19 @@ def _step_labels(
 
     One without a name is told by its number, and by what it does if all its cells do.
     """
-    asked = [run.asked for run in chain.from_iterable(runs.values())]
+    asked = (run.asked for run in chain.from_iterable(runs.values()))
     planned = chain.from_iterable(missing.values())
-    works: dict[int, set[str]] = defaultdict(set)
-    names: dict[int, str] = {}
-    for index, name, workload in (
-        *((run.step, run.name, run.workload) for run in asked),
-        *((run.index, run.template.name, run.workload) for run in planned),
-    ):
-        works[index].add(does(workload))
-        names[index] = name
+    steps = {
+        *((run.step, run.name, does(run.workload)) for run in asked),
+        *((run.index, run.template.name, does(run.workload)) for run in planned),
+    }
+    works = grouped(sorted(steps), key=itemgetter(0))
     if len(works) < 2:
         return {}
     return {
-        index: step_label(names[index], index)
-        + (f" {min(texts)}" if len(texts) == 1 and not names[index] else "")
-        for index, texts in works.items()
+        index: step_label(name, index) + f" {work}" * (len(own) == 1 and not name)
+        for index, own in works.items()
+        for _, name, work in own[-1:]
     }
 
 
@@ -152,18 +150,13 @@ def meeting(
     """The points that meet a condition; cells that the plan no longer has do not."""
     if when is None or test is None:
         return list(all_points)
-    values = _values(test)
-    return [point for point in all_points if _holds(when, point.dimensions, values)]
-
-
-def _values(test: Test) -> dict[tuple[str, str], CellValue]:
-    """Axis and text to the value that conditions compare."""
-    return {
-        (name, value.text): value
+    values = {
+        (name, value.text): value  # what conditions compare
         for axis in test.axes
         for row in axis.values
         for name, value in zip(axis.names, row, strict=True)
     }
+    return [point for point in all_points if _holds(when, point.dimensions, values)]
 
 
 def _holds(

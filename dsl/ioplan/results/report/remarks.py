@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from math import gcd
 from typing import Any
@@ -18,7 +19,7 @@ from ioplan.language.quantity import size_text
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.assessed import assessment, settled, unsteady
-from ioplan.records.record import RunRecord
+from ioplan.records.record import Asked, RunRecord
 from ioplan.results.measure.zero_losses import BROKEN, PROMISES, bound_text
 from ioplan.results.report.blocks import MOST_CARDS, Judged
 from ioplan.results.report.judgements import MOST_APART, labelled
@@ -33,11 +34,11 @@ def remarks(
     by_label: ByLabel, missing: Mapping[str, Sequence[Run]], reader: Reader
 ) -> Iterator[Judged]:
     """The remarks on a test; `missing` are its cells that were not measured."""
-    for label, runs in missing.items():
-        text = f"{NOT_MEASURED}: {counted(len(runs), 'cell')}"
-        where = f"{label}: " if len(missing) > 1 else ""
-        yield Judged(NOT_MEASURED, where + text)
-    for what in (power_cuts, lambda runs: bursts(runs, reader), steadiness):
+    lacking = {
+        k: f"{NOT_MEASURED}: {counted(len(o), 'cell')}" for k, o in missing.items()
+    }
+    yield from labelled({k: [Judged(NOT_MEASURED, t)] for k, t in lacking.items()})
+    for what in (power_cuts, partial(bursts, reader), steadiness):
         yield from labelled({label: what(runs) for label, runs in by_label.items()})
     if len(by_label) > MOST_CARDS:  # a line for all of them
         by_label = {"": list(chain.from_iterable(by_label.values()))}
@@ -76,8 +77,8 @@ def _preparation_name(record: RunRecord) -> str:
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?")
 """A figure in a text, `1,112` or `0.5`; the 99 of `p99` is none."""
-OUTCOMES = {"warning": "warning", "done instead": "warning"}
-"""Of what is no failure."""
+WARNINGS = ("warning", "done instead")
+"""How remarks on what is no failure begin."""
 
 
 def run_remarks(records: Sequence[RunRecord]) -> Iterator[Judged]:
@@ -91,37 +92,40 @@ def run_remarks(records: Sequence[RunRecord]) -> Iterator[Judged]:
     def kind(entry: tuple[RunRecord, str, str]) -> tuple[str, str]:
         _, text, word = entry
         common = word, text_kind(text)
-        is_apart = word not in OUTCOMES and kinds[common] <= MOST_APART
+        is_apart = word not in WARNINGS and kinds[common] <= MOST_APART
         return (word, text) if is_apart else common
 
-    columns = _columns([r for r in records if r.asked.kind == "run"])
-    for (word, _), pairs in grouped(texts, key=kind).items():
-        is_failure = word not in OUTCOMES
+    columns = _columns([r.asked for r in records if r.asked.kind == "run"])
+    for (word, _), entries in grouped(texts, key=kind).items():
+        is_failure = word not in WARNINGS
         # offsets and counts of errors say nothing of how bad a failure is
-        worst, text, _ = pairs[0] if is_failure else max(pairs, key=_figures)
+        worst, text, _ = entries[0] if is_failure else max(entries, key=_figures)
         place = _place(worst, columns)
-        count, where = len({(r.session, r.seq) for r, *_ in pairs}), ""
+        count, where = len({(r.session, r.seq) for r, *_ in entries}), ""
         if place and len(records) > 1:
             which = f", {'first' if is_failure else 'worst'} at {place}"
-            is_same = len({text for _, text, _ in pairs}) == 1
-            where = f" in {count} of {len(records)} runs{'' if is_same else which}"
-            where = where if count > 1 else f" at {place}"
-        yield Judged(OUTCOMES.get(word, "failed"), f"{word}{where}: {text}")
+            which *= len({text for _, text, _ in entries}) > 1
+            several = f" in {count} of {len(records)} runs{which}"
+            where = several if count > 1 else f" at {place}"
+        outcome = "failed" if is_failure else "warning"
+        yield Judged(outcome, f"{word}{where}: {text}")
 
 
 def _noteworthy(record: RunRecord) -> Iterator[tuple[str, str]]:
     if record.status != "ok":
         yield record.status, record.message or record.cause
-    yield from (("warning", text) for text in record.warnings)
-    yield from (("done instead", text) for text in record.substitutions)
+    for word, texts in zip(
+        WARNINGS, (record.warnings, record.substitutions), strict=True
+    ):
+        yield from ((word, text) for text in texts)
 
 
-def _columns(runs: Sequence[RunRecord]) -> list[str]:
+def _columns(runs: Sequence[Asked]) -> list[str]:
     """What tells runs of one cell apart: step, repeat, round."""
     columns = {
-        "step": len({run.asked.step for run in runs}) > 1,
-        "repeat": any(run.asked.iteration for run in runs),
-        "round": any(run.asked.round for run in runs),
+        "step": len({run.step for run in runs}) > 1,
+        "repeat": any(run.iteration for run in runs),
+        "round": any(run.round for run in runs),
     }
     return [name for name, differs in columns.items() if differs]
 
@@ -165,12 +169,11 @@ def power_cuts(records: Sequence[RunRecord]) -> Iterator[Judged]:
         of = counted(len(reads), "power cut")
         outcome, text = "failed", f"a promise was broken by {broken} of {of}"
     elif cuts:
-        outcome, text = (
-            "held",
+        text = (
             f"no promise was broken by {counted(cuts, 'power cut')}: with 95 % "
             f"confidence {bound_text(cuts)} of such cuts break one"
-            + ("" if cuts == len(reads) else f"; {nothing}"),
         )
+        outcome, text = "held", text + f"; {nothing}" * (cuts < len(reads))
     yield Judged(outcome, text + _losses(reads))
 
 
@@ -207,7 +210,7 @@ FULL = 0.95
 """So much of the first burst is all of it."""
 
 
-def bursts(records: Sequence[RunRecord], reader: Reader) -> Iterator[Judged]:
+def bursts(reader: Reader, records: Sequence[RunRecord]) -> Iterator[Judged]:
     """A line for each run that has drained a volume."""
     runs = sorted((r for r in records if r.status == "ok"), key=lambda run: run.seq)
     for first in (run for run in runs if run.asked.name == DRAINED):
@@ -235,8 +238,7 @@ def _refill(first: RunRecord, second: RunRecord, burst: float, reader: Reader) -
     back = reader.figure(Metric(name="burst"), [second])
     if back.value is None:
         return f"; the refill is unknown: {back.why}"
-    times = (datetime.fromisoformat(at) for at in (first.ended_at, second.started_at))
-    ended, began = times
+    ended, began = map(datetime.fromisoformat, (first.ended_at, second.started_at))
     rest_s = (began - ended).total_seconds()
     text = f"; after {time_text(rest_s)} without I/O"
     if back.value >= FULL * burst:

@@ -6,8 +6,9 @@ The sentence above a report has at most two such facts, by a template for each c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import hypot, log
+from statistics import fmean
 
 from msgspec import Struct
 
@@ -63,9 +64,9 @@ class Contest(Struct, frozen=True):
         None where a figure is missing, zero, doubted, open at the end of a search, or
         where the two were chosen from different cells.
         """
-        pair = [self.headlines.get(label), self.headlines.get(other)]
-        values = [h.value for h in pair if h and h.is_firm and h.value and not h.bound]
-        if len(values) < 2 or len({h.among for h in pair if h}) > 1:
+        pair = [self.headlines[k] for k in (label, other) if k in self.headlines]
+        values = [h.value for h in pair if h.is_firm and h.value and not h.bound]
+        if len(values) < 2 or len({h.among for h in pair}) > 1:
             return None
         ratio = values[0] / values[1]
         return ratio if self.any.more_is_better else 1 / ratio
@@ -93,13 +94,11 @@ def leaders(entries: Sequence[Contest], labels: Sequence[str]) -> list[str]:
     which equal figures share."""
     places: dict[str, list[int]] = {label: [] for label in labels}
     for contest in entries:
-        ranked = contest.ranked
-        values = [contest.headlines[label].value for label in ranked]
-        for label, value in zip(ranked, values, strict=True):
+        values = [contest.headlines[label].value for label in contest.ranked]
+        for label, value in zip(contest.ranked, values, strict=True):
             places[label].append(values.index(value))
-    valued = [label for label in labels if places[label]]
-    valued.sort(key=lambda k: (-len(places[k]), sum(places[k]) / len(places[k])))
-    return valued[:2]
+    valued = {label: own for label, own in places.items() if own}
+    return sorted(valued, key=lambda k: (-len(valued[k]), fmean(valued[k])))[:2]
 
 
 # The sentence.
@@ -119,25 +118,28 @@ def comparison_sentence(entries: Sequence[Contest], labels: Sequence[str]) -> st
     no such figures, or where no template fits in MOST_CHARACTERS.
     """
     pair = leaders(entries, labels)
-    if len(pair) < 2:
+    measured = [own for own in entries if not own.any.goal and len(pair) == 2]
+    gains = [(gain, contest) for contest in measured if (gain := contest.gain(*pair))]
+    if not gains:
         return ""
-    measured = [contest for contest in entries if contest.any.goal == ""]
-    gains = [(contest.gain(*pair), contest) for contest in measured]
-    known = [(max(gain, 1 / gain), gain, contest) for gain, contest in gains if gain]
-    known.sort(key=lambda entry: entry[0])
-    if not known:
-        return ""
-    (_, small, smallest), (_, large, largest) = known[0], known[-1]
-    first, second = pair
+    gains.sort(key=lambda entry: abs(log(entry[0])))
+    (small, smallest), (large, largest) = gains[0], gains[-1]
     if largest.is_equal(*pair):
-        comparable = f"the {len(known)} headlines that can be compared"
-        which = "every headline" if len(known) == len(entries) else comparable
-        return _fitting([f"{first} and {second} are equal in {which}"])
+        comparable = f"the {len(gains)} headlines that can be compared"
+        which = "every headline" if len(gains) == len(entries) else comparable
+        return _fitting([f"{pair[0]} and {pair[1]} are equal in {which}"])
     better, other = pair if large >= 1 else pair[::-1]
     facts = [_difference(largest, max(large, 1 / large), better, other)]
     if smallest is not largest:
-        leader = first if small >= 1 else second
-        facts += _closeness(smallest, max(small, 1 / small), leader, better, pair)
+        times, name = max(small, 1 / small), smallest.any.quantity
+        leader = pair[small < 1]
+        if smallest.is_equal(*pair):
+            facts.append(f"equal {name} in {smallest.title}")
+        elif times <= CLOSE:
+            within = percent_text(100 * (times - 1))
+            facts.append(f"{name} within {within} in {smallest.title}")
+        elif leader != better:
+            facts.append(f"{leader} leads in {smallest.title}")
     return _fitting(facts)
 
 
@@ -152,19 +154,6 @@ def _difference(contest: Contest, times: float, better: str, other: str) -> str:
         return f"{better} reaches {much} the {name} of {other} in {place}"
     percent = percent_text(100 * (times - 1))
     return f"{better} reaches {percent} more {name} than {other} in {place}"
-
-
-def _closeness(
-    contest: Contest, times: float, leader: str, better: str, pair: Sequence[str]
-) -> Iterator[str]:
-    """The smallest difference, where the two are close, or the other one leads."""
-    name, place = contest.any.quantity, contest.title
-    if contest.is_equal(*pair):
-        yield f"equal {name} in {place}"
-    elif times <= CLOSE:
-        yield f"{name} within {percent_text(100 * (times - 1))} in {place}"
-    elif leader != better:
-        yield f"{leader} leads in {place}"
 
 
 def headline_sentence(tests: Mapping[str, Sequence[Headline]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import chain
 from operator import itemgetter
 from statistics import fmean
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import RATES, Metric, parse_metric
-from ioplan.records.record import RunRecord, Verdict
+from ioplan.records.record import RunRecord
 from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.measure.over_time import FALL, Burst, OverTime
 from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
@@ -46,15 +47,12 @@ MEANINGS = {
     **HOST_MEANINGS,
 }
 
-UNMET, WORST = "failed its limit", "worst"
+WORST = "worst"
+IOPS = Metric(name="iops")
 SYNC_MEANINGS = {
     "flush": "all flushes",
     "commit": "all commits, each from the start of a write to the end of its flush",
 }
-
-
-Writes = Mapping[int, RunRecord]
-"""The writing runs of a test by their numbers."""
 
 
 class TestFigures(Struct, frozen=True, dict=True):
@@ -85,28 +83,25 @@ class TestFigures(Struct, frozen=True, dict=True):
 
     def durable(self, name: str, points: Sequence[Point]) -> Metric:
         """A latency of commits; of flushes where the backend measures only these."""
-        directions = {
-            d for point in points for run in point.counted for d in run.directions
-        }
+        runs = (run.directions for point in points for run in point.counted)
+        directions = set(chain.from_iterable(runs))
         is_flush = "flush" in directions and "commit" not in directions
         return Metric(name=name, direction="flush" if is_flush else "commit")
 
     def worst(self, metric: Metric, points: Sequence[Point]) -> Iterator[Headline]:
         """The figure of a cell; of several cells the worst, if all have one."""
-        if not points:
-            return
         cells = [(self.cell(metric, point), point) for point in points]
-        missing = [pair for pair in cells if pair[0].value is None]
+        if not cells:
+            return
+        lacking = (pair for pair in cells if pair[0].value is None)
         is_latency = unit_of(metric) == "ns"
         choose, word = (max, "highest ") if is_latency else (min, "lowest ")
-        figure, point = (
-            missing[0]
-            if missing
-            else choose(cells, key=lambda pair: pair[0].value or 0.0)
+        word *= len(points) > 1
+        figure, point = next(lacking, None) or choose(
+            cells, key=lambda pair: pair[0].value or 0.0
         )
-        word = word if len(points) > 1 else ""
         count = f", the {word}of {len(points)} cells" if word else ""
-        name = f"{word}{self._short_name(metric)}"
+        name = f"{word}{_short_name(metric)}"
         yield self._headline(name, metric, figure, point, points, count)
 
     def cell(self, metric: Metric, point: Point) -> Headline:
@@ -131,7 +126,11 @@ class TestFigures(Struct, frozen=True, dict=True):
         figure = Headline(value, definition=stated.definition, against=against)
         if over is None or metric.stream or metric.name not in RATES:
             return figure
-        burst = self._burst(metric, point, over)
+        burst = over.burst
+        if burst and len(point.counted) == 1:
+            writing = {r.seq: r for p in self._writing for r in p.counted}
+            over_run = partial(self._over_run, metric)
+            burst = with_pause(burst, point.counted[0], writing, over_run)
         figure = replace(figure, error_percent=over.error_percent, burst=burst)
         if steady:
             own = {"spread_percent": steady.range_percent, "word": steady.word}
@@ -140,12 +139,8 @@ class TestFigures(Struct, frozen=True, dict=True):
             return figure
         return replace(figure, spread="±", spread_percent=over.spread_percent)
 
-    def _burst(self, metric: Metric, point: Point, over: OverTime) -> Burst | None:
-        """The burst of a point, with the pause before it if it is of a single run."""
-        if over.burst is None or len(point.counted) > 1:
-            return over.burst
-        over_run = partial(self._over_run, metric)
-        return with_pause(over.burst, point.counted[0], self._writing_runs, over_run)
+    def _over_run(self, metric: Metric, run: RunRecord) -> OverTime:
+        return self.reader.over_time(metric, [run])
 
     def _is_before_fall(self, point: Point) -> bool:
         """Whether a later cell used up what made this one fast, as a cache of writes.
@@ -154,31 +149,21 @@ class TestFigures(Struct, frozen=True, dict=True):
         """
         if point.failed or not writes(point) or self._falls(point):
             return False
-        last = point.counted[-1].seq
-        later = [seq for seq in self._fallen if seq > last]
-        return bool(later) and not any(
-            last < seq < later[0] for seq in self.doubts.prepared
-        )
+        last, between = point.counted[-1].seq, self.doubts.prepared
+        fall = next((seq for seq in self._fallen if seq > last), 0)
+        return bool(fall) and not any(last < seq < fall for seq in between)
 
     @cached_property
-    def _writing_points(self) -> list[Point]:
+    def _writing(self) -> list[Point]:
         return [point for point in self.points if not point.failed and writes(point)]
 
     @cached_property
     def _fallen(self) -> list[int]:
         """The numbers of the writing runs whose rate fell within them."""
-        falling = (point for point in self._writing_points if self._falls(point))
-        return sorted(point.counted[0].seq for point in falling)
-
-    @cached_property
-    def _writing_runs(self) -> Writes:
-        return {run.seq: run for point in self._writing_points for run in point.counted}
-
-    def _over_run(self, metric: Metric, run: RunRecord) -> OverTime:
-        return self.reader.over_time(metric, [run])
+        return sorted(p.counted[0].seq for p in self._writing if self._falls(p))
 
     def _falls(self, point: Point) -> bool:
-        return self.reader.over_time(Metric(name="iops"), point.counted).falls
+        return self.reader.over_time(IOPS, point.counted).falls
 
     def worst_interval(self, name: str, points: Sequence[Point]) -> Iterator[Headline]:
         """The lowest rate in any interval of some cells, if all have intervals."""
@@ -188,26 +173,25 @@ class TestFigures(Struct, frozen=True, dict=True):
         lowest = [(o.worst, o, p) for o, p in rates if o.worst is not None]
         if len(lowest) < len(points) or not lowest:
             return
-        value, over, point = min(lowest, key=lambda row: row[0])
-        text = f"the lowest {self._short_name(metric)} of {len(over.values)} intervals"
+        value, over, point = min(lowest, key=itemgetter(0))
+        text = f"the lowest {_short_name(metric)} of {len(over.values)} intervals"
         figure = Headline(value, definition=text)
         yield self._headline(f"{WORST} {over.interval}", metric, figure, point, points)
 
     def search(self) -> Headline:
         """The result of a search, of several cells the least favourable."""
         points = [point for point in self.points if point.runs and point.runs[-1].found]
-        result = points[0].runs[-1].found
-        assert result
-        metric = Metric(name=result.axis, sought=result.kind)
+        nothing = points[0].runs[-1].found
+        assert nothing
+        metric = Metric(name=nothing.axis, sought=nothing.kind)
         values = [(self.cell(metric, point).value, point) for point in points]
         valued = [(value, point) for value, point in values if value is not None]
-        choose = max if result.goal == "lowest" else min
+        choose = max if nothing.goal == "lowest" else min
         point = choose(valued, key=itemgetter(0))[1] if valued else points[0]
-        why, result = result.nothing, point.runs[-1].found
+        result = point.runs[-1].found
         assert result
-        _, _, condition = result.seek.partition(" where ")
-        name = f"{result.goal} {axis_name(result.axis)}"
-        name += f" where {condition}" if condition else ""
+        _, where, condition = result.seek.partition(" where ")
+        name = f"{result.goal} {axis_name(result.axis)}{where}{condition}"
         figure = replace(self.cell(metric, point), definition=result.seek)
         headline = self._headline(name, metric, figure, point, self.points)
         return replace(
@@ -215,7 +199,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             where=cell_text(point, self.points),
             bound=result.beyond,
             goal=result.goal,
-            why=headline.why if valued else why,
+            why=headline.why if valued else nothing.nothing,
             more_is_better=result.goal == "highest",
         )
 
@@ -228,38 +212,36 @@ class TestFigures(Struct, frozen=True, dict=True):
         among: Sequence[Point],
         count: str = "",
     ) -> Headline:
-        verdicts = self._verdicts(name, metric, point)
+        is_worst, runs = name.startswith(WORST), point.runs
+        verdicts = [
+            verdict
+            for run in (() if is_worst else point.counted)
+            for verdict in run.verdicts
+            if self.limits.get(verdict.expectation) == metric
+        ]
         against = () if point.failed else self.doubts.of(point)
-        is_burst = not name.startswith(WORST) and self._is_before_fall(point)
-        unmet = any(verdict.outcome == "failed" for verdict in verdicts)
+        is_burst = not is_worst and self._is_before_fall(point)
         return replace(
             figure,
             name=f"{figure.word} {name}".strip(),
             metric=str(metric),
             unit=unit_of(metric),
-            kind=self._kind(point),
-            where=where(point, self.points) if point.runs else _cell(point),
+            kind=access(point) if runs and self._has_kinds else "",
+            where=where(point, self.points),
             cell=dict(place(point)),
             among=frozenset(map(place, among)),
             definition=(figure.definition or _meaning(metric)) + count,
-            is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
-            is_shortened=any(run.asked.shortened for run in point.runs),
+            is_simulated=any(is_virtual(run.backend.name) for run in runs),
+            is_shortened=any(run.asked.shortened for run in runs),
             zero=self._zero(metric, figure, point),
-            unmet=f"{metric} {UNMET}" * unmet,
+            unmet=any(verdict.outcome == "failed" for verdict in verdicts),
             against=(*against, *((BURST,) * is_burst), *figure.against),
-            quantity=self._quantity(metric),
-            word=f"{figure.word} {name.removesuffix(self._short_name(metric))}".strip(),
-            size=size_of(point) if point.runs else "",
+            quantity=_quantity(metric),
+            word=f"{figure.word} {name.removesuffix(_short_name(metric))}".strip(),
+            size=size_of(point) if runs else "",
             more_is_better=more_is_better(metric),
             limit=next((verdict.limit for verdict in verdicts), None),
         )
-
-    def _verdicts(self, name: str, metric: Metric, point: Point) -> list[Verdict]:
-        """The verdicts on this very metric; the worst second has none."""
-        if name.startswith(WORST):
-            return []
-        verdicts = (verdict for run in point.counted for verdict in run.verdicts)
-        return [v for v in verdicts if self.limits.get(v.expectation) == metric]
 
     def _zero(self, metric: Metric, figure: Headline, point: Point) -> str:
         """The bound by the power cuts in its cell that its runs have judged."""
@@ -269,21 +251,19 @@ class TestFigures(Struct, frozen=True, dict=True):
         runs = [r for p in self.points for r in p.runs if r.asked.cell == cell]
         return zero_text(metric, 0.0, cuts_read(runs, point.counted, metric))
 
-    def _quantity(self, metric: Metric) -> str:
-        is_trim = metric.direction == "trim"
-        return metric_name(replace(metric, direction=None) if is_trim else metric)
-
-    def _short_name(self, metric: Metric) -> str:
-        name = self._quantity(metric)
-        return name.removesuffix(" latency") if metric.percent is not None else name
-
-    def _kind(self, point: Point) -> str:
-        """What I/O it is, where the test has several kinds."""
-        return access(point) if self._has_kinds and point.runs else ""
-
     @cached_property
     def _has_kinds(self) -> bool:
         return len({access(point) for point in self.points if point.runs}) > 1
+
+
+def _quantity(metric: Metric) -> str:
+    is_trim = metric.direction == "trim"
+    return metric_name(replace(metric, direction=None) if is_trim else metric)
+
+
+def _short_name(metric: Metric) -> str:
+    name = _quantity(metric)
+    return name.removesuffix(" latency") if metric.percent is not None else name
 
 
 def _meaning(metric: Metric) -> str:
@@ -293,10 +273,6 @@ def _meaning(metric: Metric) -> str:
     if metric.direction in SYNCS and metric.name == "mean":
         return f"the mean time of {ios}"
     return MEANINGS.get(metric.name, metric_name(metric))
-
-
-def _cell(point: Point) -> str:
-    return ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))
 
 
 # How fast a cache or erased blocks come back while a drive is idle.
@@ -309,19 +285,22 @@ ALL = 0.95
 
 
 def with_pause(
-    burst: Burst, run: RunRecord, writes: Writes, over: Callable[[RunRecord], OverTime]
+    burst: Burst,
+    run: RunRecord,
+    writing: Mapping[int, RunRecord],
+    over: Callable[[RunRecord], OverTime],
 ) -> Burst:
     """The burst of a run; all that precedes its last level, with the pause that made it
     possible, where the plan leaves the drive idle right before the run, and the run
     before that wrote the same until its own burst was used up.
     """
-    before, regained = writes.get(run.seq - 1), over(run).unsustained
+    before, regained = writing.get(run.seq - 1), over(run).unsustained
     if not (before and regained and _is_paused(run) and _wrote_alike(before, run)):
         return burst
     sustained, last = fmean(over(run).sustained), fmean(over(before).sustained or [0.0])
     if not last <= SAME * sustained or sustained > FALL * regained.value:
         return burst
-    others = (over(run).unsustained for run in writes.values() if not _is_paused(run))
+    others = (over(run).unsustained for run in writing.values() if not _is_paused(run))
     most = max((burst.written_bytes for burst in others if burst), default=0.0)
     is_least = regained.written_bytes >= ALL * most
     return replace(regained, idle_s=_idle_s(before, run), may_be_all=is_least)

@@ -61,8 +61,8 @@ class Headline(Struct, frozen=True):
     why: str = ""
     zero: str = ""
     """The bound that a zero after power cuts gives."""
-    unmet: str = ""
-    """That it failed its limit, which is no doubt about it."""
+    unmet: bool = False
+    """Whether it failed its limit, which is no doubt about it."""
     against: tuple[str, ...] = ()
     """Why not to rely on it."""
     quantity: str = ""

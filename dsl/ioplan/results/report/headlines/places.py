@@ -122,7 +122,10 @@ def place(point: Point) -> Place:
 
 
 def where(point: Point, points: Sequence[Point]) -> str:
-    """In what it differs from the others: `QD 128, reads 70%`; else its queue depth."""
+    """In what it differs from the others: `QD 128, reads 70%`; else its queue depth.
+    Of what was not measured, its cell."""
+    if not point.runs:
+        return ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))
     return cell_text(point, points) or _depth(_streams(point))
 
 

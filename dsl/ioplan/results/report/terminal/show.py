@@ -17,6 +17,7 @@ from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.cells_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
 from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.remarks import WARNINGS
 from ioplan.results.report.section import Section
 from ioplan.results.report.sentences import (
     found_at,
@@ -37,8 +38,6 @@ from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_
 from ioplan.results.report.writers import terminal
 from ioplan.results.store.store import Store
 
-ONCE = ("warning", "done instead")
-"""How remarks begin that stand once below all tests."""
 MOST_CHARTS = 2
 LOW = 11
 """Lines of a chart above the headlines, so that two have a screen with them."""
@@ -95,8 +94,8 @@ def _test(console: Console, store: Store, section: Section) -> Iterator[Renderab
     notes = (*legend, *section.answers, *(found_at(run) for run in runs if run.found))
     yield from terminal(Text(text, "soft") for text in notes if text)
     yield from terminal(_steady(runs))
-    remarks = [own for own in section.remarks if not own.text.startswith(ONCE)]
-    yield from terminal((*remarks, *section.judged))
+    remarks = [own for own in section.remarks if not own.text.startswith(WARNINGS)]
+    yield from terminal((*remarks, *section.judged))  # warnings stand below all tests
     for chart in section.pictures:
         yield from drawn(chart, console)
 
