@@ -34,8 +34,6 @@ class Chip(Text, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """A line with the outcome that it tells."""
-
     outcome: str
     text: str
 
@@ -55,8 +53,6 @@ Line = Text | Judged
 
 
 class Facts(Struct, frozen=True):
-    """Name and value pairs under a heading."""
-
     heading: str
     pairs: tuple[tuple[str, str], ...]
 

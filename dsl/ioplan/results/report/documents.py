@@ -105,11 +105,9 @@ class Frame(Struct, frozen=True):
 
     @property
     def marks_failures(self) -> bool:
-        """Whether the rows have a status."""
         return STATUS in self.columns
 
     def records(self) -> Iterator[dict[str, Value]]:
-        """The rows by the keys of their columns."""
         keys = [column.key for column in self.columns]
         return (dict(zip(keys, row, strict=True)) for row in self.rows)
 
@@ -149,5 +147,4 @@ class ChartSpec(Struct, frozen=True):
 
     @property
     def marks(self) -> PictureKind:
-        """What is true of its marks."""
         return PICTURE_KINDS[self.kind]

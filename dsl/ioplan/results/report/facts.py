@@ -90,7 +90,6 @@ class Source(Struct, frozen=True):
 
 
 def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
-    """The source of a session's figures; nothing that is not known is named."""
     target = records[0].target if records else {}
     backend = records[0].backend.name if records else session.backend
     return Source(
@@ -106,7 +105,6 @@ def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source
 
 
 def how_measured(records: Sequence[RunRecord]) -> str:
-    """Whether the time was a drive's."""
     simulated = {is_virtual(record.backend.name) for record in records}
     if len(simulated) > 1:
         return "measured and simulated"
@@ -271,17 +269,14 @@ class Reported(Struct, frozen=True, dict=True):
 
     @cached_property
     def missing(self) -> list[Run]:
-        """The cells that were not measured."""
         return not_measured(self.places, self.records)
 
     @cached_property
     def doubts(self) -> Doubts:
-        """What speaks against its figures."""
         return doubts(self.records)
 
     @cached_property
     def source(self) -> Source:
-        """Where its figures come from."""
         return source(self.label, self.session, self.records)
 
     @property
@@ -297,7 +292,6 @@ class Reported(Struct, frozen=True, dict=True):
         return judgements(self.of(test, "run"), places)
 
     def of(self, test: str, *kinds: str) -> list[RunRecord]:
-        """The records of a test: its runs, or what prepared it."""
         own = (record for record in self.records if record.asked.test == test)
         return [record for record in own if record.asked.kind in kinds]
 

@@ -60,7 +60,6 @@ MOST_NOTES = MOST_NAMES = 2
 
 
 def first_screen(parts: Sequence[Reported], sections: Sequence[Section]) -> FirstScreen:
-    """The first screen of some sessions, each with its label."""
     return _Screen(parts, sections).built()
 
 
@@ -92,7 +91,6 @@ class _Screen(Struct, frozen=True, dict=True):
 
     @cached_property
     def contests(self) -> dict[str, list[Contest]]:
-        """Those of each test."""
         return {own.title: contests(own.title, own.headlines) for own in self.sections}
 
     @cached_property
@@ -210,7 +208,6 @@ class _Screen(Struct, frozen=True, dict=True):
         return Chip(text, tone, link, tuple(details) * (len(self.parts) == 1))
 
     def _first(self, has: Callable[[Section], object]) -> str:
-        """The first section that has something; empty without."""
         return next((section.id for section in self.sections if has(section)), "")
 
     def _failures(self) -> Iterator[str]:

@@ -64,7 +64,6 @@ def judgements(
 
 
 def outcomes_of(judged: Iterable[Judgement]) -> Counter[str]:
-    """How many judgements had which outcome."""
     return Counter(judgement.outcome for judgement in judged)
 
 

@@ -46,7 +46,6 @@ class Point(Struct, frozen=True, dict=True):
 
 
 def status_of(runs: Iterable[RunRecord]) -> str:
-    """`ok`, or the status of the first run that is not."""
     return next((run.status for run in runs if run.status != "ok"), "ok")
 
 

@@ -34,8 +34,6 @@ from ioplan.results.store.store import Store
 
 
 class Reader:
-    """Reads a store for one report."""
-
     def __init__(self, store: Store) -> None:
         self.store = store
         self.rates: dict[tuple[Metric, Runs], OverTime] = {}
@@ -116,7 +114,6 @@ class Reader:
         return self.samples(records)
 
     def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
-        """Runs with their histograms."""
         return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
 
     def series(

@@ -67,7 +67,6 @@ class Section(Struct, frozen=True, dict=True):
         return workload(self.plan)
 
     def records(self, *kinds: str) -> dict[str, list[RunRecord]]:
-        """The records of some kinds in each session that has any."""
         by_label = {part.label: part.of(self.title, *kinds) for part in self.parts}
         return {label: records for label, records in by_label.items() if records}
 
@@ -90,7 +89,6 @@ class Section(Struct, frozen=True, dict=True):
 
     @cached_property
     def points(self) -> list[Point]:
-        """What its tables and charts are of."""
         return points(self.measured, self.missing)
 
     @cached_property
@@ -110,7 +108,6 @@ class Section(Struct, frozen=True, dict=True):
 
     @cached_property
     def signs(self) -> list[str]:
-        """What the signs in the table of runs mean."""
         every = chain.from_iterable(self.measured.values())
         return [*_signs(self.runs, _least_bound(every))]
 
@@ -133,7 +130,6 @@ class Section(Struct, frozen=True, dict=True):
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """The judgements in fewer lines."""
         return [*judged_lines(self._judgements)]
 
     @cached_property
@@ -216,7 +212,6 @@ class Section(Struct, frozen=True, dict=True):
 
     @property
     def answers(self) -> list[str]:
-        """Which question its replays answer."""
         runs = chain.from_iterable(self.measured.values())
         workloads = {run.asked.workload for run in runs}
         return [*questions(s for workload in workloads for s in workload.streams)]

@@ -38,7 +38,6 @@ class Doubts(Struct, frozen=True):
     """The numbers of all of these."""
 
     def of(self, point: Point) -> Iterator[str]:
-        """The doubts about the runs of a cell."""
         runs = point.counted
         if not runs:
             return
@@ -75,7 +74,6 @@ NO_DOUBTS = Doubts()
 
 
 def doubts(records: Sequence[RunRecord]) -> Doubts:
-    """The doubts about the records of a session."""
     prepared = [record for record in records if record.asked.kind == "prepare"]
     numbers = tuple(record.seq for record in prepared)
     missed = unsteady(prepared)

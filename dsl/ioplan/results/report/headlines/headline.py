@@ -84,7 +84,6 @@ class Headline(Struct, frozen=True):
 
     @property
     def is_firm(self) -> bool:
-        """Whether it may be relied on."""
         return self.value is not None and not self.doubts
 
     @property

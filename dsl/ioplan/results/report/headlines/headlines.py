@@ -141,14 +141,12 @@ def _at_highest_load(figures: TestFigures, points: Sequence[Point]) -> Headlines
 
 
 def _loaded(points: Sequence[Point], choose: Choice) -> list[Point]:
-    """The points of the lowest or the highest load."""
     loads = [(rate(point), load(point)) for point in points]
     end = choose(loads)
     return [p for p, its_load in zip(points, loads, strict=True) if its_load == end]
 
 
 def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
-    """The points of the smallest or the largest blocks."""
     end = choose(map(mean_bytes, points))
     return [point for point in points if mean_bytes(point) == end]
 

@@ -29,7 +29,6 @@ def access(point: Point) -> str:
 
 
 def is_pure(access: str) -> bool:
-    """Whether it is of one direction."""
     return access.endswith(PURE) and "+" not in access
 
 
@@ -40,7 +39,6 @@ def purity(access: str) -> int:
 
 
 def load(point: Point) -> int:
-    """How many I/Os are outstanding at most."""
     return sum(stream.threads * stream.qd for stream in _streams(point))
 
 
@@ -111,13 +109,11 @@ def _stream_bytes(stream: Stream) -> float:
 
 
 def rate(point: Point) -> float:
-    """I/Os or bytes per second that the plan sets."""
     rates = (stream.rate.all_per_s for stream in _streams(point) if stream.rate)
     return sum(max(per_second) for per_second in rates)
 
 
 def place(point: Point) -> Place:
-    """Axes and step, without the session."""
     return tuple((n, t) for n, t in point.dimensions.items() if n != "session")
 
 

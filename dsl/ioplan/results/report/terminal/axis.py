@@ -33,8 +33,6 @@ def text_on(column: Column, value: float) -> str:
 
 
 class Axis(Struct, frozen=True):
-    """A linear or logarithmic axis from `low` to `high`."""
-
     low: float
     high: float
     is_log: bool

@@ -63,7 +63,7 @@ def chart_bars(chart: ChartSpec, part: Part, width: int) -> Iterator[RichText]:
     x, unit = chart.frame.column(chart.x), chart.frame.column(chart.y).unit
     bars = [
         (place, curve.name, value)
-        for place in sorted({x for curve in group for x in curve.xs})
+        for place in sorted({at for curve in group for at, _ in curve.points})
         for curve in group
         for at, value in curve.points
         if at == place

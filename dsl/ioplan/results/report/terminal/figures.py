@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from rich.console import Console
 
+from ioplan.core.grouping import grouped
 from ioplan.core.text import counted, line
 from ioplan.core.units import metric_text, time_text
 from ioplan.job import SECOND_NS
@@ -64,9 +65,8 @@ def show_figures(
     Raises MetricError, StoreError and IntervalsDamaged.
     """
     all_runs = [r for r in current_records(records) if r.asked.kind == "run"]
-    for title in dict.fromkeys(run.asked.test for run in all_runs):
+    for title, runs in grouped(all_runs, key=lambda run: run.asked.test).items():
         console.rule(line(title, style="bold"), align="left", characters="─")
-        runs = [run for run in all_runs if run.asked.test == title]
         for text in _lines(store, runs, names, during) if names else ():
             console.print(line(text), soft_wrap=True)
         if during and not names:
@@ -84,13 +84,15 @@ def _print_table(
         rows = [""] * sum(len(table_rows(cell)) for cell in cells)
         console.print(run_table(frame, axes_of(cells), rows, console))
     covered = {(During(p.begin_ns, p.end_ns), p.intervals) for p in parts.values()}
-    for time, intervals in sorted(covered, key=str):
-        text = f"of {time} of the run, {counted(intervals, 'whole interval')}"
-        console.print(line(text, "dim"))
+    texts = [
+        f"of {time} of the run, {counted(intervals, 'whole interval')}"
+        for time, intervals in sorted(covered, key=str)
+    ]
     if missing := [run for run in runs if run.seq not in parts]:
         longest = time_text(max(run.run_s for run in missing))
         without = f"{counted(len(missing), 'run')} without intervals"
-        text = f"{without} that begin in {during} (the longest took {longest})"
+        texts.append(f"{without} that begin in {during} (the longest took {longest})")
+    for text in texts:
         console.print(line(text, "dim"))
 
 
@@ -120,8 +122,8 @@ def _lines(
             text = stated.figure.why or "–"
             if stated.figure.value is not None:
                 text = metric_text(stated.figure.value, unit_of(metric))
-            definition = f" ({stated.definition})" if stated.definition else ""
-            yield f"{f'{place}: ' if place else ''}{metric}: {text}{definition}"
+            text += f" ({stated.definition})" * bool(stated.definition)
+            yield f"{f'{place}: ' if place else ''}{metric}: {text}"
 
 
 def _figure(store: Store, cell: Point, metric: Metric, during: During | None) -> Stated:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 from rich import box
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -49,7 +49,6 @@ class Colors:
         return f"rgb({ink},{ink},{ink}) on rgb({rgb[0]},{rgb[1]},{rgb[2]})"
 
     def share(self, value: float) -> float:
-        """How far it is from the smallest to the largest, from 0 to 1."""
         if self.high <= self.low:
             return 0.5
         if self.is_log:
@@ -78,13 +77,13 @@ class Colors:
 # Tables over two axes: what has no room stands below.
 
 
-class Grid(Struct, frozen=True):
+class Grid(NamedTuple):
     """A row for each entry of `down`, a column for each of `across`.
 
     `corner` has the titles of both, a line each: the first line is that of `across`.
     """
 
-    corner: tuple[str, ...]
+    corner: Sequence[str]
     across: Sequence[str]
     down: Sequence[str]
     cells: Sequence[Sequence[Text]]
@@ -113,12 +112,12 @@ def grid_tables(chart: ChartSpec, part: Part, console: Console) -> Iterator[Tabl
 def _grid(chart: ChartSpec, part: Part) -> Grid:
     """The axis down begins at the bottom, as on the page; what was not run is empty."""
     x, down, y = (chart.frame.column(key) for key in ("x", "row", "y"))
-    by_place = {(str(row["x"]), str(row["row"])): row for row in part.rows}
+    by_place = {(str(row["row"]), str(row["x"])): row for row in part.rows}
     values = [v for row in part.rows if isinstance(v := row["y"], (int, float))]
     colors = Colors(values) if chart.kind == "heatmap" else None
     names = down.order[::-1]
     cells = [
-        [_cell(by_place.get((text, name)), y, colors) for text in x.order]
+        [_cell(by_place.get((name, text)), y, colors) for text in x.order]
         for name in names
     ]
     return Grid((f"{x.title} →", f"{down.title} ↓"), x.order, names, cells)
@@ -145,8 +144,7 @@ def _listing(chart: ChartSpec, part: Part) -> Grid:
         for row, texts in zip(part.rows, cells, strict=True):
             status = row[STATUS.key]
             texts.append(Text(f" {FAILED} {status} " if status != "ok" else " ok "))
-    across = [column.title for column in columns]
-    return Grid(tuple(column.title for column in names), across, down, cells)
+    return Grid([c.title for c in names], [c.title for c in columns], down, cells)
 
 
 # Time across: a cell for how much when, in a colour or a shade.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from rich.text import Text
 from ioplan.core.grouping import grouped
 from ioplan.core.text import printable
 from ioplan.results.report.charts.axis import axis_title
-from ioplan.results.report.documents import ChartSpec, Frame, Value
+from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
 
 Row = dict[str, Value]
 Span = tuple[float, float, str]
@@ -36,10 +36,6 @@ class Curve(Struct, frozen=True):
 
     name: str
     points: list[tuple[float, float | None]]
-
-    @property
-    def xs(self) -> list[float]:
-        return [x for x, _ in self.points]
 
 
 def parts(chart: ChartSpec) -> list[Part]:
@@ -88,18 +84,23 @@ def curves(chart: ChartSpec, part: Part) -> list[Curve]:
 
 def _curve(chart: ChartSpec, name: str, rows: Sequence[Row], y: str) -> Curve:
     """Its points in the order of x; of a hockey stick, of what is swept."""
-    order = chart.frame.column(chart.x).order
-
-    def place(row: Row) -> float:
-        x = row[chart.x]
-        return float(order.index(str(x)) if order else x or 0)
+    x = chart.frame.column(chart.x)
 
     def rank(row: Row) -> float:
-        return float(row["number"] or 0) if chart.kind == "hockey" else place(row)
+        is_swept = chart.kind == "hockey"
+        return float(row["number"] or 0) if is_swept else place_on(x, row)
 
     in_order = sorted(rows, key=rank)
-    values = (None if row[y] is None else float(row[y] or 0) for row in in_order)
-    return Curve(name, list(zip(map(place, in_order), values, strict=True)))
+    values = [None if row[y] is None else float(row[y] or 0) for row in in_order]
+    return Curve(
+        name, [(place_on(x, r), v) for r, v in zip(in_order, values, strict=True)]
+    )
+
+
+def place_on(column: Column, row: Row) -> float:
+    """Where a row is on an axis: of names, by their number."""
+    x = row[column.key]
+    return float(column.order.index(str(x)) if column.order else x or 0)
 
 
 def phase_lines(
@@ -110,9 +111,7 @@ def phase_lines(
     `column` maps a time, or the number of a named column, to one of `width` columns
     that begin after `left`.
     """
-    if chart.phases is None:
-        return []
-    spans = list(_spans(chart.phases))
+    spans = list(_spans(chart.phases)) if chart.phases else []
     lane_of = _lanes(spans)
     lines = {lane: [" "] * width for lane in sorted({*lane_of.values()}, reverse=True)}
     for begin, end, name in spans:
@@ -126,8 +125,7 @@ def phase_lines(
 def _lanes(spans: Sequence[Span]) -> dict[str, int]:
     """A lane for each phase: those that overlap have different ones."""
     lanes: dict[str, int] = {}
-    for name in dict.fromkeys(name for *_, name in spans):
-        own = [span for span in spans if span[2] == name]
+    for name, own in grouped(spans, key=lambda span: span[2]).items():
         taken = {
             lanes[other]
             for begin, end, other in spans
@@ -137,17 +135,13 @@ def _lanes(spans: Sequence[Span]) -> dict[str, int]:
     return lanes
 
 
-def _spans(phases: Frame) -> Iterator[Span]:
+def _spans(phases: Frame) -> list[Span]:
     """From where to where each phase is; columns in a row are joined."""
-    order, last = phases.columns[0].order, (0.0, -1.0, "")
+    x, spans = phases.columns[0], list[Span]()
     for row in phases.records():
-        name = str(row["phase"])
-        begin = float(order.index(str(row["x"])) if order else row["x"] or 0)
-        end = begin + 1 if order else float(row["x2"] or 0)
-        if order and last[1:] == (begin, name):
-            begin = last[0]
-        elif last[2]:
-            yield last
-        last = (begin, end, name)
-    if last[2]:
-        yield last
+        name, begin = str(row["phase"]), place_on(x, row)
+        end = begin + 1 if x.order else float(row["x2"] or 0)
+        if x.order and spans and spans[-1][1:] == (begin, name):
+            begin = spans.pop()[0]
+        spans.append((begin, end, name))
+    return spans

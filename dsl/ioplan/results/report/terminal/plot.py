@@ -26,7 +26,6 @@ COLORS = {
     **{"white": "bright_white", "gray": "bright_black"},
 }
 """plotext's names, and rich's of the same colours; more curves take several plots."""
-STROKE = "⠒⠒"
 GAP = "   "
 MOST_LABELS = 24
 SPREAD = {("mean", "mean"): "─", ("low", "low"): "╌", ("high", "high"): "╌"}
@@ -90,10 +89,9 @@ class Canvas(Struct, frozen=True):
         return max(len(text) for _, text in y_ticks(self.y)) + 1
 
     def lines(self, values: Sequence[float]) -> list[Text]:
-        """The plot with its ticks; `values` are those across."""
+        plotext.yticks(*zip(*y_ticks(self.y), strict=True))
         across = x_ticks(self.x, values, self.width - self.left - 2)
-        for ticks, put in ((y_ticks(self.y), plotext.yticks), (across, plotext.xticks)):
-            put([at for at, _ in ticks], [text for _, text in ticks])
+        plotext.xticks(*zip(*across, strict=True))
         text = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
         return list(text.split("\n"))
 
@@ -101,7 +99,6 @@ class Canvas(Struct, frozen=True):
 def plots(
     chart: ChartSpec, part: Part, width: int, colored: bool, height: int = HEIGHT
 ) -> Iterator[Text]:
-    """The curves of a part on the same axes, as many a plot as can be told apart."""
     every = curves(chart, part)
     canvas = Canvas(*_axes(chart, part, every), min(width, WIDEST))
     styled = list(_styled(chart, every, colored))
@@ -113,9 +110,9 @@ def plots(
 
 
 def _axes(chart: ChartSpec, part: Part, every: Sequence[Curve]) -> tuple[Axis, Axis]:
+    points = [point for curve in every for point in curve.points]
+    xs, ys = [x for x, _ in points], [y for _, y in points if y is not None]
     is_convergence = chart.kind == "convergence"
-    xs = [x for curve in every for x in curve.xs]
-    ys = [y for curve in every for _, y in curve.points if y is not None]
     for row in part.overlay if is_convergence else ():
         values = (row[key] for pair in CONVERGENCE for key in pair)
         ys += [value for value in values if isinstance(value, (int, float))]
@@ -140,7 +137,7 @@ def _styled(
         if len(every) == 1:
             yield Styled(curve, fine)
         elif colored:
-            yield Styled(curve, fine, color, Text(STROKE, COLORS[color]))
+            yield Styled(curve, fine, color, Text("⠒⠒", COLORS[color]))
         else:
             yield Styled(curve, letter, None, Text(letter))
 
@@ -152,11 +149,11 @@ def _plot(
     _draw_overlays(chart, part, canvas)
     for item in styled:
         _draw(chart, item, canvas)
-    if chart.kind == "hockey" and len(part.rows) <= MOST_LABELS:
-        for row in part.rows:
-            if row["label"]:
-                text = printable(f" {row['label']} ")
-                canvas.label(text, float(row["x"] or 0), float(row["y"] or 0))
+    is_labelled = chart.kind == "hockey" and len(part.rows) <= MOST_LABELS
+    for row in part.rows if is_labelled else ():
+        if row["label"]:
+            text = printable(f" {row['label']} ")
+            canvas.label(text, float(row["x"] or 0), float(row["y"] or 0))
     points = [point for item in styled for point in item.curve.points]
     for x, y in points:
         if y is None:  # on the axis, where no value is read
@@ -174,7 +171,6 @@ def _plot(
 def _draw(chart: ChartSpec, styled: Styled, canvas: Canvas) -> None:
     """A line, broken where a point failed; or points; of a histogram the outline of
     bars that touch."""
-    is_line = not chart.marks.has_points
     curve, marker, color, _ = styled
     for is_failed, group in groupby(curve.points, key=lambda point: point[1] is None):
         points = list(group)
@@ -183,7 +179,7 @@ def _draw(chart: ChartSpec, styled: Styled, canvas: Canvas) -> None:
             bars = zip(points, ends, strict=True)
             points = [(x, y) for (left, y), right in bars for x in (left, right)]
         if not is_failed:
-            canvas.draw(points, marker, color, is_line)
+            canvas.draw(points, marker, color, not chart.marks.has_points)
 
 
 def _draw_overlays(chart: ChartSpec, part: Part, canvas: Canvas) -> None:

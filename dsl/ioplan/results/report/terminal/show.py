@@ -111,7 +111,6 @@ def _run_table(console: Console, store: Store, section: Section) -> RenderableTy
 
 
 def _steady(runs: Sequence[RunRecord]) -> Iterator[Text | Table]:
-    """How the rounds, or the last run, became steady."""
     judged = [(run.steady, run.asked.round) for run in runs if run.steady]
     for steady, rounds in judged[-1:]:
         if rounds:

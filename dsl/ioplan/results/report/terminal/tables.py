@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from rich import box
@@ -30,8 +30,8 @@ from ioplan.results.report.sentences import has_all_values
 
 MOST_CELLS = 64
 MOST_ROUNDS = 25
-TIGHT = (0, 1, 0, 0)
-"""Above, right, below, left: one blank between columns instead of three."""
+WIDE, TIGHT = (0, 1, 0, 1), (0, 1, 0, 0)
+"""Above, right, below, left: three blanks between columns, or one."""
 SOUGHT = (FOUND, BEYOND_IT)
 FIGURES = {
     "iops": "IOPS",
@@ -45,6 +45,8 @@ is IOPS times a size."""
 PLACES = ("scope", "rounds")
 
 Row = dict[str, Value]
+Padding = tuple[int, int, int, int]
+Align = Callable[[Sequence[str]], list[str]]
 
 
 def run_table(
@@ -61,47 +63,32 @@ def run_table(
     columns = {title: by_key[key] for key, title in titles.items() if key in by_key}
     places = dict(zip(by_key, axes, strict=False))
     places |= {key: key for key in PLACES if key in by_key}
-    few = [
-        {t: c for t, c in columns.items() if c.key not in LEFT_OUT[:count]}
-        for count in range(len(LEFT_OUT) + 1)
+
+    def table(
+        sparks: Sequence[str], padding: Padding, align: Align, left_out: int
+    ) -> RichTable:
+        few = {t: c for t, c in columns.items() if c.key not in LEFT_OUT[:left_out]}
+        texts = [_figure_texts(row, [*few.values()]) for row in rows]
+        figures = [align(column) for column in zip(*texts, strict=True)]
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
+        for name in places.values():
+            table.add_column(line(name), justify="right", overflow="fold")
+        for title, column in zip(few, figures, strict=True):
+            # from the left, as blanks at the right end would be lost
+            table.add_column(title.rjust(max(map(len, column))), no_wrap=True)
+        if sparks:
+            table.add_column("in time", no_wrap=True)
+        for row, *cells in zip(rows, *figures, *([sparks] * bool(sparks)), strict=True):
+            table.add_row(*(line(str(row[key])) for key in places), *cells)
+        return table
+
+    layouts: list[tuple[Sequence[str], Padding, Align, int]] = [
+        *([(sparks, WIDE, aligned, 0)] if any(sparks) else ()),
+        *(((), padding, aligned, 0) for padding in (WIDE, TIGHT)),
+        *(((), TIGHT, flush_right, count) for count in range(len(LEFT_OUT) + 1)),
     ]
-    tables: tuple[RichTable, ...] = (
-        *([_run_table(rows, places, columns, sparks)] if any(sparks) else ()),
-        _run_table(rows, places, columns),
-        _run_table(rows, places, columns, is_tight=True),
-        *(_run_table(rows, places, own, (), True, is_aligned=False) for own in few),
-    )
-    for table in tables:
-        if fits(table, console):
-            break
-    return table
-
-
-def _run_table(
-    rows: Sequence[Row],
-    places: dict[str, str],
-    columns: dict[str, Column],
-    sparks: Sequence[str] = (),
-    is_tight: bool = False,
-    is_aligned: bool = True,
-) -> RichTable:
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.padding = TIGHT if is_tight else table.padding
-    for name in places.values():
-        table.add_column(line(name), justify="right", overflow="fold")
-    texts = [_figure_texts(row, list(columns.values())) for row in rows]
-    align = aligned if is_aligned else flush_right
-    figures = [align(column) for column in zip(*texts, strict=True)]
-    for title, column in zip(columns, figures, strict=True):
-        # from the left, as blanks at the right end would be lost
-        table.add_column(title.rjust(max(map(len, column))), no_wrap=True)
-    if sparks:
-        table.add_column("in time", no_wrap=True)
-    for number, row in enumerate(rows):
-        place = [line(str(row[key])) for key in places]
-        row_texts = (column[number] for column in figures)
-        table.add_row(*place, *row_texts, *sparks[number : number + 1])
-    return table
+    tables = (table(*layout) for layout in layouts)
+    return next((own for own in tables if fits(own, console)), table(*layouts[-1]))
 
 
 def _figure_texts(row: Row, columns: Sequence[Column]) -> list[str]:
@@ -112,10 +99,11 @@ def _figure_texts(row: Row, columns: Sequence[Column]) -> list[str]:
         at = [column.key in SOUGHT for column in columns].index(False)
         doubts = {*str(row.get(AGAINST.key) or "").split(", ")}
         texts[at] += f" {DOUBTED}" * (not doubts <= {*OF_TITLES})
-        return texts
-    if not row["iops"]:
-        return [f"{FAILED} {status}", *[""] * (len(texts) - 1)]
-    return [f"{texts[0]} {FAILED}", *texts[1:]]
+    elif row["iops"]:
+        texts[0] += f" {FAILED}"
+    else:
+        texts = [f"{FAILED} {status}", *[""] * (len(texts) - 1)]
+    return texts
 
 
 def _text(value: Value, column: Column) -> str:
@@ -141,13 +129,9 @@ def _assessment(steady: Steady) -> tuple[str, str, str, str]:
     value = metric_text(steady.values[-1] if steady.values else None, steady.unit)
     if len(steady.values) < steady.window or not has_all_values(steady):
         return value, "", "", steady.why
-    spread, slope = steady.range_percent, steady.slope_percent
-    return (
-        value,
-        told_apart(spread, steady.range_limit_percent, "%"),
-        told_apart(slope, steady.slope_limit_percent, "%"),
-        steady.why or "steady",
-    )
+    spread = told_apart(steady.range_percent, steady.range_limit_percent, "%")
+    slope = told_apart(steady.slope_percent, steady.slope_limit_percent, "%")
+    return value, spread, slope, steady.why or "steady"
 
 
 # Clause by clause: what deviates from a specification first.
