@@ -3,7 +3,7 @@
 From the public text of version 2.0 and implementations of it. `clauses.json` names its
 clauses by their test and requirement; numbers of sections are not given, as they differ
 between the enterprise, client and common texts. A clause there is its name, what it
-asks, and the check of it with its arguments.
+asks, its check, why that fails where the check does not say it, and its arguments.
 """
 
 from __future__ import annotations
@@ -21,22 +21,27 @@ from ioplan.core.grouping import grouped
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.conformance import checks
-from ioplan.results.report.conformance.tested import ORDER, Finding, Tested
+from ioplan.results.report.conformance.tested import ORDER, Finding, Outcome, Tested
 from ioplan.results.store.store import Store
 
 
 class Clause(Struct, frozen=True):
-    """A requirement of a test."""
+    """A requirement of a test, what checks it, and why that would fail."""
 
     name: str
     asks: str
     check: str
+    why: str
     arguments: tuple[Any, ...]
 
     def judge(self, tested: Tested) -> Finding:
         """Whether it was met."""
-        finding: Finding = getattr(checks, self.check)(tested, *self.arguments)
-        return finding
+        check: checks.Check = getattr(checks, self.check)
+        is_met, what, *why = check(tested, *self.arguments)
+        if is_met:
+            return Finding("done", what)
+        outcome: Outcome = "not recorded" if is_met is None else "deviates"
+        return Finding(outcome, what, checks.reasons(*why) or self.why)
 
 
 TESTS = json.loads(
@@ -45,11 +50,10 @@ TESTS = json.loads(
 SHARED = TESTS.pop("shared")
 CLAUSES = {
     test: [
-        Clause(name, asks, check, tuple(arguments))
-        for row in of["clauses"]
-        for name, asks, check, *arguments in [
-            SHARED[row] if isinstance(row, str) else row
-        ]
+        Clause(name, asks, check, why, tuple(arguments))
+        for name, asks, check, why, *arguments in (
+            SHARED[row] if isinstance(row, str) else row for row in of["clauses"]
+        )
     ]
     for test, of in TESTS.items()
 }
