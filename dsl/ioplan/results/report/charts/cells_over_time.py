@@ -83,11 +83,10 @@ def latencies_over_time(request: Request) -> Iterator[ChartSpec]:
         f"{title if metrics[0].stream else capital(title)} over time",
         data,
         LATENCIES,
-        colored=False,
         over=[Datum(s.dimensions, (*s.times_s, *s.percentiles_ns)) for s in spans],
         over_columns=PERCENTILES,
         y_scale="log",
-        notes=tuple(filter(None, notes)),
+        notes=notes,
     )
     yield annotated(picture, cells)
 
@@ -165,11 +164,7 @@ def rows_over_time(request: Request) -> Iterator[ChartSpec]:
             f"{metrics_title([metric])} over time",
             data,
             (Column("x", TIME, "text", order), down, y_column([metric])),
-            colored=False,
-            y="row",
-            x_scale="names",
-            y_scale="names",
-            notes=tuple(filter(None, notes)),
+            notes=notes,
         )
         yield with_phases(picture, cells, starts)
 

@@ -113,7 +113,6 @@ def _of_curves(
         f"Steady state of the {what}: {name}",
         data,
         (Column("x", x, ""), Column("y", name, unit)),
-        colored=False,
         over=[Datum(curve.dimensions, _window(curve)) for curve in judged],
         over_columns=tuple(
             Column(key, key, "" if key.startswith("x") else unit) for key in LIMITS
@@ -179,7 +178,6 @@ def probe_pictures(
             data,
             (Column("x", axis, UNITS[seek.kind]), y_column([name])),
             per=(ANSWER,),
-            dashes=0,
             over=limits,
             over_columns=tuple(Column(k, k, "") for k in ("x", "x2", "limit")),
             x_scale=scale_of(values),

@@ -17,7 +17,7 @@ from ioplan.results.measure.histogram import (
 from ioplan.results.measure.metrics import merged
 from ioplan.results.report.charts.axis import latency_scale
 from ioplan.results.report.charts.over_axis import failed_note
-from ioplan.results.report.charts.request import MOST_DASHES, Datum, Request, left_out
+from ioplan.results.report.charts.request import Datum, Request, left_out
 from ioplan.results.report.documents import ChartSpec, Column, Scale
 from ioplan.results.report.point import Dimensions
 
@@ -134,10 +134,9 @@ def distribution(kind: str, request: Request) -> Iterator[ChartSpec]:
         data,
         columns,
         per=(*request.chart.per, *request.chart.by),
-        dashes=0 if kind == "histogram" else MOST_DASHES,  # areas have none
         x_scale=x_scale,
         y_scale=request.y_scale(latency_scale(figures)),
-        notes=tuple(text for text in (*failed_note(failed), note, more) if text),
+        notes=(*failed_note(failed), note, more),
     )
 
 

@@ -22,7 +22,6 @@ from ioplan.results.report.charts.axis import (
     scale_of,
 )
 from ioplan.results.report.charts.request import (
-    MOST_DASHES,
     Datum,
     Request,
     judged_of,
@@ -156,7 +155,6 @@ def _over(
             ((cell, (at, cell.value)) for cell, at in pairs),
             (x, y_column(metrics)),
             [by],
-            dashes=0 if kind == "bars" else MOST_DASHES,
             x_scale=request.x_scale(scale) if scale != "names" else scale,
             y_scale=_y_scale(request, present),
         )
@@ -266,10 +264,6 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
             ),
             (x, row, y_column([metric])),
             hidden,
-            colored=False,
-            y="row",
-            x_scale="names",
-            y_scale="names",
         )
 
 
@@ -323,7 +317,6 @@ def averaged(request: Request, largest: Sequence[Datum]) -> ChartSpec:
             Column("x", "", "text", ("",)),
             Column("y", "largest latency, averaged", "ns"),
         ),
-        dashes=0,
         x_scale="names",
         notes=("every queue depth has the same weight",),
     )

@@ -32,7 +32,6 @@ from ioplan.results.measure.series import changes, in_series, value_at
 from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.charts.axis import latency_scale
 from ioplan.results.report.charts.request import (
-    MOST_DASHES,
     Datum,
     Request,
     capital,
@@ -313,7 +312,6 @@ def _points(
         f"{metrics_title(metrics)} over {over}",
         curves.data,
         (x, y),
-        dashes=0 if kind == "scatter" else MOST_DASHES,  # points have none
         over=curves.windows,
         over_columns=(
             Column("x", "from", x.unit),
@@ -409,7 +407,6 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         f"{capital(scoped_name(metrics[0], 'latency percentiles'))} over time",
         curves.data,
         (ELAPSED, *named),
-        colored=False,
         y="y0",
         y_scale=latency_scale(v for d in curves.data for v in d.values[1:]),
         notes=_notes(request, curves, False),

@@ -214,6 +214,11 @@ MOST_COLORS = 20
 ANY_NUMBER = 1 << 30
 """Any number of sessions: the page draws many as panels, or as median and band."""
 MOST_DASHES = 4
+DASHED = ("lines", "hockey", "percentiles", "cumulative")
+"""Kinds that have lines."""
+GRIDS = ("heatmap", "table")
+APART = (*GRIDS, "bands", "latencies", "convergence")
+"""Kinds of which no two curves can share a panel."""
 MOST_PANELS = 12
 FEW = 3
 TOGETHER = "where"
@@ -238,41 +243,40 @@ def drawn(
     data: Sequence[Datum],
     columns: tuple[Column, ...],
     per: Sequence[str] = (),
-    colored: bool = True,
-    dashes: int = MOST_DASHES,
     over: Sequence[Datum] = (),
     over_columns: tuple[Column, ...] = (),
     line: str = "",
+    notes: Iterable[str] = (),
     **more: Any,
 ) -> ChartSpec:
     """A chart of rows, and of what lies `over` them where it has the same dimensions.
 
-    `per` is what the plan wants a line for each of. Without `colored`, curves
-    cannot share a panel; `dashes` is how many kinds of line there are.
+    `per` is what the plan wants a line for each of.
     """
-    frame, channels = framed(data, columns, per, colored, dashes)
-    overlay, _ = framed(over, over_columns, per, colored, dashes)
+    frame, channels = framed(data, columns, per, kind)
+    overlay, _ = framed(over, over_columns, per, kind)
     own, above = (
         [key for c in rows.columns if (key := c.key) == TOGETHER or key[:1] == "d"]
         for rows in (frame, overlay)
     )
     more["overlay"] = overlay if over and own == above else None
-    more["channels"] = channels
-    return ChartSpec(kind, title, line, frame, **more)
+    more["notes"] = tuple(filter(None, notes))
+    if kind in GRIDS:
+        more |= {"y": "row", "x_scale": "names", "y_scale": "names"}
+    return ChartSpec(kind, title, line, frame, channels=channels, **more)
 
 
 def framed(
     data: Sequence[Datum],
     values: tuple[Column, ...],
     per: Sequence[str] = (),
-    colored: bool = True,
-    dashes: int = MOST_DASHES,
+    kind: str = "lines",
 ) -> tuple[Frame, Channels]:
     """Rows with a column for each dimension that varies, then the values; last what
     went wrong, where anything did."""
     places = _untied([datum.dimensions for datum in data])
     texts = {n: t for n, t in varied(places).items() if all(n in p for p in places)}
-    assigned = _assigned({n: len(t) for n, t in texts.items()}, per, colored, dashes)
+    assigned = _assigned({n: len(t) for n, t in texts.items()}, per, kind)
     columns = [
         Column(f"d{number}", axis_title(name), "text", in_order(texts[name]))
         for number, name in enumerate(texts)
@@ -345,10 +349,11 @@ def _untied(places: Sequence[Dimensions]) -> Sequence[Dimensions]:
 
 
 def _assigned(
-    sizes: Mapping[str, int], per: Sequence[str], colored: bool, dashes: int
+    sizes: Mapping[str, int], per: Sequence[str], kind: str
 ) -> dict[str, str]:
     """Channel to dimension: sessions and what the plan names come first."""
     free, assigned = dict(sizes), dict[str, str]()
+    dashes = MOST_DASHES if kind in DASHED else 0
 
     def assign(channel: str, name: str, most: int) -> None:
         """If both are free, and the channel has room for it."""
@@ -357,7 +362,7 @@ def _assigned(
             assigned[channel] = name
 
     named, sessions = next((n for n in per if n in sizes), ""), sizes.get("session", 0)
-    if not colored:
+    if kind in APART:
         assign("panel", "session", MOST_PANELS)
         return assigned
     if 0 < sessions <= MOST_PANELS and sizes.get(named, 0) > min(FEW, dashes):
