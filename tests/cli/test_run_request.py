@@ -19,7 +19,7 @@ from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
 from ioplan.records import Resolved, RunRequest
 from ioplan.records.run_request import OPTIONS
 from ioplan.results import Bundled, bundle_bytes, read_bundle
-from ioplan.results.share.contents import LOCAL
+from ioplan.results.share.bundle import LOCAL
 from ioplan.results.store import Store, default_path
 from ioplan.runner import signed
 from ioplan_lab import JobFolder, drive_jobs_root, submission

@@ -313,9 +313,9 @@ def test_bombs_are_refused_alone_and_together(limit, size_of, taken, monkeypatch
     """Each series is as large as one may be, and packed once more by the archive."""
     unpacked = (body for item in MEMBERS.items() for body in unpacked_in(*item))
     most = size_of(map(len, unpacked))
-    monkeypatch.setattr(f"ioplan.results.share.contents.{limit}", most)
+    monkeypatch.setattr(f"ioplan.results.share.bundle.{limit}", most)
     assert taken(DATA) == CONTENT
-    monkeypatch.setattr(f"ioplan.results.share.contents.{limit}", most - 1)
+    monkeypatch.setattr(f"ioplan.results.share.bundle.{limit}", most - 1)
     with pytest.raises(BundleError, match="its series are larger"):
         taken(DATA)
 

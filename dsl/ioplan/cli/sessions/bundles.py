@@ -11,8 +11,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.stores import results_at, shared_results
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.share.bundle import is_bundle, read_bundle
-from ioplan.results.share.contents import restore
+from ioplan.results.share.bundle import is_bundle, read_bundle, restore
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.pushing import push
 from ioplan.results.store.store import Store, default_path

@@ -17,7 +17,7 @@ from ioplan.language.syntax.source import without_comments
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.results.share.archive import BundleError
-from ioplan.results.share.contents import Bundled
+from ioplan.results.share.bundle import Bundled
 from ioplan.results.share.recorded_plan import run_ids
 
 REDACTED, PLAN_FILE = "redacted", "plan.ioplan"

@@ -20,8 +20,7 @@ from ioplan.core.units import bytes_text
 from ioplan.language.checker.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.records.session import Session
-from ioplan.results.share.bundle import SUFFIX, bundle_bytes
-from ioplan.results.share.contents import Bundled, bundled, restore
+from ioplan.results.share.bundle import SUFFIX, Bundled, bundle_bytes, bundled, restore
 from ioplan.results.share.redact import redacted
 from ioplan.results.share.signature import sign as signature_of
 from ioplan.results.store.store import Store, session_now

@@ -24,8 +24,7 @@ from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
 from ioplan.results.compare.comparison import Comparison, Row
 from ioplan.results.share.archive import BundleError
-from ioplan.results.share.bundle import Bundle, read_bundle
-from ioplan.results.share.contents import REPORT, Bundled, restore
+from ioplan.results.share.bundle import REPORT, Bundle, Bundled, read_bundle, restore
 from ioplan.results.share.recorded_plan import checked_with, run_ids
 from ioplan.results.store.pushing import push
 from ioplan.results.store.store import Store, default_path
