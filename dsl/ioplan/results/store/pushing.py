@@ -20,8 +20,9 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.rows import tags_text
+from ioplan.results.store.runs import OF_RUN
 from ioplan.results.store.sessions import SET_WORDS, UPDATE_PLACE
-from ioplan.results.store.store import OF_VERDICT, Store
+from ioplan.results.store.store import Store
 from ioplan.results.store.tables import COLUMNS, RUN_TABLES, SESSION_TABLES
 
 PAGE = 50
@@ -41,6 +42,9 @@ BEGUN = {"status": "running", "ended_at": None}
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
+DELETE_VERDICT = f"""
+    DELETE FROM verdict
+    WHERE {OF_RUN} AND plan_digest = :plan_digest AND position = :position"""
 IDENTITIES = """
     SELECT run.seq, run.run_id, run.status, run.env, f.iops
     FROM run LEFT JOIN figure AS f ON f.session = run.session AND f.seq = run.seq
@@ -150,7 +154,7 @@ def push_session(local: Store, shared: Store, id: str) -> int:
             stored = _of_session(there, "verdict", id)
             valid = {tuple(row.values()) for row in verdicts}
             outdated = (row for row in stored if tuple(row.values()) not in valid)
-            there.change(f"DELETE FROM verdict WHERE {OF_VERDICT}", *outdated)
+            there.change(DELETE_VERDICT, *outdated)
             there.insert_missing("verdict", *verdicts)
             if edited:
                 places = {row["seq"]: row for row in _of_session(there, "run", id)}

@@ -8,6 +8,7 @@ Three queries of one condition read any number of runs: columns, figures and ver
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from enum import Flag, auto
 from functools import lru_cache
@@ -43,11 +44,9 @@ from ioplan.results.store.figures import (
     Part,
     Results,
     Stored,
-    figure_rows,
     picked,
     results_by_part,
 )
-from ioplan.results.store.rows import env_row
 from ioplan.results.store.tables import RunColumns
 
 OF_RUN = "session = :session AND seq = :seq"
@@ -131,14 +130,6 @@ def place_row(record: RunRecord) -> Row:
     }
 
 
-def same_run(record: RunRecord, other: RunRecord) -> bool:
-    first, second = (
-        (run_row(run, ""), env_row(run.host), list(figure_rows(run)))
-        for run in (record, other)
-    )
-    return first == second
-
-
 # Reading.
 
 
@@ -147,28 +138,19 @@ def read_runs(
 ) -> list[RunRecord]:
     """The runs of a condition, by session and number. Raises StoreError."""
     rows = connection.tuples(_run_query(fields, condition), **values)
-    figures, verdicts = ByRun(), ByRun()
+    figures, verdicts = ByRun(list), ByRun(list)
     if Fields.FIGURES in fields:
-        query = _figure_query(fields, condition)
-        figures = _by_run(connection.tuples(query, **values))
+        for row in connection.tuples(_figure_query(fields, condition), **values):
+            figures[row[:2]].append(row[2:])
     if Fields.EXTRAS in fields:
-        verdicts = _by_run(connection.tuples(_verdict_query(condition), **values))
-    return [
-        record_of(row, fields, figures.get(row[:2], []), verdicts.get(row[:2], []))
-        for row in rows
-    ]
+        for row in connection.tuples(_verdict_query(condition), **values):
+            verdicts[row[:2]].append(row[2])
+    return [_record(row, fields, figures[row[:2]], verdicts[row[:2]]) for row in rows]
 
 
 Values = Sequence[tuple[Any, ...]]
 """Rows of which nothing is checked yet."""
-ByRun = dict[tuple[Any, ...], list[tuple[Any, ...]]]
-
-
-def _by_run(rows: Values) -> ByRun:
-    by_run = ByRun()
-    for row in rows:
-        by_run.setdefault(row[:2], []).append(row[2:])
-    return by_run
+ByRun = defaultdict[tuple[Any, ...], list[Any]]
 
 
 def _run_query(fields: Fields, condition: str) -> str:
@@ -222,8 +204,8 @@ NOT_ASKED = defaults_of(Asked)
 VERDICTS = TypeAdapter(tuple[Verdict, ...], config=ConfigDict(defer_build=True))
 
 
-def record_of(
-    row: tuple[Any, ...], fields: Fields, figures: Values, verdicts: Values
+def _record(
+    row: tuple[Any, ...], fields: Fields, figures: Values, verdicts: Sequence[str]
 ) -> RunRecord:
     """A record of as much as was read. Raises StoreError for a damaged one."""
     with validated(f"run {row[1]} of session {row[0]!r}"):
@@ -231,9 +213,9 @@ def record_of(
         if not isfinite(run.run_s + (run.cpu_percent or 0)):
             raise ValueError("a time is infinite")
         values = NOTHING | picked(run, PLAIN)
-        for name, text in picked(run, JSON_MODELS).items():
-            if text is not None:
-                values[name] = JSON_MODELS[name].model_validate_json(text)
+        for name, model in JSON_MODELS.items():
+            if (text := getattr(run, name)) is not None:
+                values[name] = model.model_validate_json(text)
         values["asked"] = _asked(run, Fields.WORKLOAD in fields)
         if Fields.SETUP in fields:
             values |= picked(run, ENDED)
@@ -241,9 +223,8 @@ def record_of(
             values["target"], values["host"] = _facts(run.target), _facts(run.env)
         if Fields.EXTRAS in fields:
             results = results_by_part(figures, Stored.result)
-            texts = ",".join(text for (text,) in verdicts)
             values |= _extras(run.extras, results) | results[WHOLE_RUN]
-            values["verdicts"] = VERDICTS.validate_json(f"[{texts}]")
+            values["verdicts"] = VERDICTS.validate_json(f"[{','.join(verdicts)}]")
             values = {name: values[name] for name in ORDER}  # that of its JSON
         elif Fields.FIGURES in fields:
             values |= results_by_part(figures, lambda stored: stored)[WHOLE_RUN]

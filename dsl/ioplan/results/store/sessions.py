@@ -42,6 +42,7 @@ UPDATE_PLAN = """
     WHERE id = :id"""
 UPDATE_PLACE = f"""
     UPDATE run SET {", ".join(f"{name} = :{name}" for name in WHERE)} WHERE {OF_RUN}"""
+EVENTS = "SELECT session, at, kind, text FROM event"
 OUTDATED = "DELETE FROM verdict WHERE session = :id AND plan_digest = :plan_digest"
 
 
@@ -139,8 +140,6 @@ class SessionStore(Database):
             if not connection.change(SET_STATUS, row):
                 raise self._no_session(id)
 
-    # ---- reading
-
     def sessions(self) -> list[Session]:
         return list(map(session_of, self.rows(ALL_SESSIONS)))
 
@@ -162,11 +161,9 @@ class SessionStore(Database):
         if rows:
             return session_of(rows[0])
         if is_last:
-            raise StoreError(
-                f"the store {self.where} has no session yet: run a plan",
-                StoreFault.NO_SESSION,
-            )
-        ids = [id for id, _ in self._starting_with(key)] if key else []
+            text = f"the store {self.where} has no session yet: run a plan"
+            raise StoreError(text, StoreFault.NO_SESSION)
+        ids = [*self._starting_with(key)] if key else []
         if len(ids) > 1:
             raise StoreError(
                 f"{len(ids)} sessions begin with {key!r}, such as {ids[0]} and "
@@ -186,19 +183,16 @@ class SessionStore(Database):
 
         A job is named by its id, or the beginning of it.
         """
-        lanes = [] if key == "last" else self._starting_with(key)
-        if key in (id for id, _ in lanes):
-            return [key]
-        jobs = {job for _, job in lanes}
-        (job,) = jobs if len(jobs) == 1 else (None,)
-        if len(lanes) > 1 and job and job.startswith(key):
-            return [id for id, _ in lanes]
-        return [self.session(key).id]
+        lanes = {} if key == "last" else self._starting_with(key)
+        job, *others = {*lanes.values()} or {None}
+        is_job = job and not others and job.startswith(key) and len(lanes) > 1
+        return [*lanes] if is_job and key not in lanes else [self.session(key).id]
 
-    def _starting_with(self, key: str) -> list[tuple[str, str | None]]:
+    def _starting_with(self, key: str) -> dict[str, str | None]:
+        """The jobs of these sessions by their ids, in order."""
         same = f"substr(id, 1, {len(key)}) = :key"
         query = f"SELECT id, job FROM session WHERE {same} ORDER BY id"
-        return [(row["id"], row["job"]) for row in self.rows(query, key=key)]
+        return {row["id"]: row["job"] for row in self.rows(query, key=key)}
 
     def _no_session(self, key: str) -> StoreError:
         return StoreError(
@@ -206,8 +200,6 @@ class SessionStore(Database):
             f"{did_you_mean(key, self.ids())}",
             StoreFault.NO_SESSION,
         )
-
-    # ---- events
 
     def add_event(self, session_id: str, event: SessionEvent) -> None:
         self.add_events([(session_id, event)])
@@ -224,13 +216,9 @@ class SessionStore(Database):
 
     def events_of_kind(self, kind: EventKind) -> list[SessionEvent]:
         """The events of all sessions, in the order in which they were stored."""
-        query = """
-            SELECT session, at, kind, text FROM event
-            WHERE kind = :kind ORDER BY at, session, position"""
+        query = f"{EVENTS} WHERE kind = :kind ORDER BY at, session, position"
         return [event_of(row) for row in self.rows(query, kind=kind)]
 
     def events(self, session_id: str) -> list[SessionEvent]:
-        query = """
-            SELECT session, at, kind, text FROM event
-            WHERE session = :session ORDER BY position"""
+        query = f"{EVENTS} WHERE session = :session ORDER BY position"
         return [event_of(row) for row in self.rows(query, session=session_id)]

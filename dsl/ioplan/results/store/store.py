@@ -27,13 +27,12 @@ from ioplan.results.store.database import with_reserve
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.rows import env_row, state_of, state_row
-from ioplan.results.store.runs import OF_RUN, Fields, read_runs, run_row, same_run
+from ioplan.results.store.runs import OF_RUN, Fields, read_runs, run_row
 from ioplan.results.store.session_folder import is_locked, session_folder
 from ioplan.results.store.sessions import SessionStore
 from ioplan.results.store.tables import COLUMNS
 
 PAGE = 200
-PAGE_OF_SESSION = "run.session = :session AND run.seq > :after AND run.seq <= :to"
 DETAIL = """
     SELECT blob.histograms, blob.series, telemetry.points AS telemetry
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
@@ -43,13 +42,10 @@ STATE = f"""
     SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
     WHERE target = :target"""
 RUN_VERDICTS = """
-    SELECT run.session, run.seq, session.plan_digest, v.verdict, v.position
-    FROM run JOIN session ON run.session = session.id
-    LEFT JOIN verdict AS v ON v.session = run.session AND v.seq = run.seq
+    SELECT session.plan_digest, v.verdict
+    FROM session LEFT JOIN verdict AS v ON v.session = session.id AND v.seq = :seq
       AND v.plan_digest = session.plan_digest
-    WHERE run.session = :session AND run.seq = :seq"""
-OF_VERDICT = f"{OF_RUN} AND plan_digest = :plan_digest AND position = :position"
-UPDATE_VERDICT = f"UPDATE verdict SET verdict = :verdict WHERE {OF_VERDICT}"
+    WHERE session.id = :session ORDER BY v.position"""
 
 
 def listed(column: str, values: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -77,9 +73,7 @@ class Store(SessionStore):
         Adding the same run again changes nothing, and returns False. Another run
         of the same session and seq is an error.
         """
-        env = env_row(record.host)
-        run = run_row(record, env["digest"])
-        figures = list(figure_rows(record))
+        env, run, figures = _rows(record)
         key: Row = {"session": record.session, "seq": record.seq}
         parts = codec.encode_detail(detail)
         try:
@@ -102,7 +96,7 @@ class Store(SessionStore):
         stored = self.runs(Fields.ALL, OF_RUN, session=record.session, seq=record.seq)
         if not stored:
             raise self._no_session(record.session)
-        if not same_run(stored[0], record):
+        if _rows(stored[0]) != _rows(record):
             raise StoreError(
                 f"the session {record.session} in {self.where} has another run "
                 f"{record.seq} already: number the new one after the last",
@@ -131,24 +125,18 @@ class Store(SessionStore):
 
         They are read in pages, so that no transaction stays open meanwhile.
         """
-        of_test = " AND run.test = :test" if test is not None else ""
+        runs = "run.session = :session"
+        runs += " AND run.test = :test" if test is not None else ""
         key = {"session": session_id, "test": test}
-        after, to = 0, self._end_of_page(of_test, **key, after=0)
-        if to is None and session_id not in self.ids():
+        query = f"SELECT run.seq FROM run WHERE {runs} ORDER BY run.seq"
+        with self.reading() as connection:
+            numbers = [seq for (seq,) in connection.tuples(query, **key)]
+        if not numbers and session_id not in self.ids():
             raise self._no_session(session_id)
-        while to is not None:
-            page = PAGE_OF_SESSION + of_test
-            yield from self.runs(fields, page, **key, after=after, to=to)
-            after, to = to, self._end_of_page(of_test, **key, after=to)
-
-    def _end_of_page(self, of_test: str, **values: Any) -> int | None:
-        """The number of the last run of the next page; None behind the last one."""
-        query = f"""
-            SELECT max(page.seq) FROM (SELECT run.seq FROM run
-              WHERE run.session = :session AND run.seq > :after {of_test}
-              ORDER BY run.seq LIMIT {PAGE}) AS page"""
-        end: int | None = scalar(self.rows(query, **values))
-        return end
+        for first in range(0, len(numbers), PAGE):
+            page = numbers[first : first + PAGE]
+            of_page = f"{runs} AND run.seq BETWEEN :first AND :last"
+            yield from self.runs(fields, of_page, **key, first=page[0], last=page[-1])
 
     def runs(self, fields: Fields, condition: str, **values: Any) -> list[RunRecord]:
         with self.reading() as connection:
@@ -208,8 +196,6 @@ class Store(SessionStore):
             ids.update(row["session"] for row in self.rows(query, **values))
         return sorted(ids)
 
-    # ---- targets
-
     @with_reserve
     def save_state(self, state: KnownState) -> None:
         row = state_row(state)
@@ -222,6 +208,12 @@ class Store(SessionStore):
         return state_of(rows[0]) if rows else None
 
 
+def _rows(record: RunRecord) -> tuple[Row, Row, list[Row]]:
+    """The facts of its host, its columns and its figures."""
+    env = env_row(record.host)
+    return env, run_row(record, env["digest"]), list(figure_rows(record))
+
+
 def _put_verdicts(
     connection: Connection, key: Row, verdicts: Sequence[Verdict]
 ) -> None:
@@ -231,19 +223,17 @@ def _put_verdicts(
     rows = connection.rows(RUN_VERDICTS, **key)
     key = key | {"plan_digest": rows[0]["plan_digest"]}
     stored = {
-        Verdict.model_validate_json(row["verdict"]).expectation: row
+        Verdict.model_validate_json(row["verdict"]).expectation: row["verdict"]
         for row in rows
         if row["verdict"]
     }
-    texts = {verdict.expectation: verdict.model_dump_json() for verdict in verdicts}
-    for expectation, text in texts.items():
-        row = key | {"position": len(stored), "verdict": text}
-        if expectation not in stored:
-            connection.insert("verdict", row)
-            stored[expectation] = row
-        elif stored[expectation]["verdict"] != text:
-            row["position"] = stored[expectation]["position"]
-            connection.change(UPDATE_VERDICT, row)
+    texts = stored | {v.expectation: v.model_dump_json() for v in verdicts}
+    if stored:
+        of_plan = f"{OF_RUN} AND plan_digest = :plan_digest"
+        connection.change(f"DELETE FROM verdict WHERE {of_plan}", key)
+    numbered = enumerate(texts.values())
+    rows = [key | {"position": number, "verdict": text} for number, text in numbered]
+    connection.insert("verdict", *rows)
 
 
 # The status that a session has now: of one that was killed the store knows no end.
