@@ -35,7 +35,6 @@ from ioplan.results.exports.rows import (
     Kind,
     Row,
     columns_of,
-    counted_of,
     missing_place,
     phase_rows,
     place_row,
@@ -114,8 +113,7 @@ class Records(Tabular, frozen=True, dict=True):
 
     @cached_property
     def counted(self) -> Counted:
-        """Which runs the figures of reports are of."""
-        return counted_of(self.places)
+        return Counted(self.places)
 
     @cached_property
     def missing(self) -> list[Run]:

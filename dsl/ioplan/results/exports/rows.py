@@ -6,9 +6,8 @@ Each column has a type, so that an empty export has the columns of a full one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
 from typing import Any, Literal
-
-from msgspec import Struct
 
 from ioplan.core.grouping import grouped
 from ioplan.job import SECOND_NS
@@ -26,7 +25,7 @@ from ioplan.records.record import (
 from ioplan.records.scopes import results_of
 from ioplan.records.session import Session
 from ioplan.records.telemetry import Readings, TelemetryPoint
-from ioplan.records.window import Window, window_of
+from ioplan.records.window import window_of
 from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.measure.metrics import NO_DETAIL, Sample, Stretch, figure
 from ioplan.workload import COUNTED, DIRECTIONS
@@ -35,90 +34,53 @@ Row = dict[str, Any]
 Columns = dict[str, type]
 Kind = Literal["runs", "phases", "series", "streams"]
 
-PLACE: Columns = {
-    "session": str,
-    "seq": int,
-    "run_id": str,
-    "test": str,
-    "kind": str,
-    "step": int,
-    "round": int,
-    "in_window": bool,
-    "current": bool,
-    "iteration": int,
-    "status": str,
-    "cause": str,
-    "backend": str,
-    "started_at": str,
-    "run_s": float,
-    "step_name": str,
-    "seek_phase": str,
-    "seek_number": int,
-    "seek_decision": str,
-    "found_axis": str,
-    "found_value": float,
-    "found_no_at": float,
-    "found_confirmed": bool,
-}
+
+def _typed(names: str) -> Columns:
+    """Columns by their names, with the type behind each that is no text."""
+    types = {"": str, "int": int, "float": float, "bool": bool}
+    words = (word.partition(":") for word in names.split())
+    return {name: types[type] for name, _, type in words}
+
+
+PLACE = _typed("""
+    session seq:int run_id test kind step:int round:int in_window:bool current:bool
+    iteration:int status cause backend started_at run_s:float step_name
+    seek_phase seek_number:int seek_decision
+    found_axis found_value:float found_no_at:float found_confirmed:bool""")
 """Of rounds, `in_window` says whether the figures of reports are of this one too; a
 run that `resume` did once more is `current` only the last time. Of a seek, `seek_…` is
 of its probes, and `found_…` of what stands for all of them, in the axis' base unit."""
-SESSION: Columns = dict.fromkeys(
-    (
-        *("job", "person", "host_name", "drive_serial", "drive_model"),
-        *("drive_firmware", "lab_name", "tags", "note"),
-    ),
-    str,
-)
+SESSION = _typed("""
+    job person host_name drive_serial drive_model drive_firmware lab_name tags note""")
 """The same in all rows of a session; tags with blanks between."""
-FIGURES: Columns = {
-    "scope": str,
-    "stream": str,
-    "ios": int,
-    "bytes": int,
-    "errors": int,
-    "iops": float,
-    "bandwidth_bytes_per_s": float,
-    "mean_ns": float,
-    "min_ns": int,
-    "max_ns": int,
-    "stddev_ns": float,
-}
+FIGURES = _typed("""
+    scope stream ios:int bytes:int errors:int iops:float bandwidth_bytes_per_s:float
+    mean_ns:float min_ns:int max_ns:int stddev_ns:float""")
 SUPPORTED: Columns = {
     name: type
     for percent in PERCENTILES
     for name, type in ((f"p{percent:g}_ns", float), (f"p{percent:g}_supported", bool))
 }
-TIMES: Columns = {"t_s": float, "length_s": float}
-POINT: Columns = TIMES | {
+TIMES = _typed("t_s:float length_s:float")
+POINT = {
+    **TIMES,
     **{f"{direction}_ios": int for direction in DIRECTIONS},
     **{f"{direction}_bytes": int for direction in DIRECTIONS},
-    "errors": int,
-    "mean_ns": float,
-    "p50_ns": float,
-    "p99_ns": float,
-    "p99.9_ns": float,
+    **_typed("errors:int mean_ns:float p50_ns:float p99_ns:float p99.9_ns:float"),
     "max_ns": int,
 }
 TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
 TRACE: Columns = {
     name: float for name in TelemetryPoint.model_fields if name.startswith("trace_")
 }
-TOTALS: Columns = {
-    "wear_source": str,
-    "host_written_bytes": int,
-    "media_written_bytes": int,
-    "waf": float,
-    "dwpd": float,
-    "gap_ns": int,
-    "recovery_ns": float,
-    "lost_work_ios": float,
-}
+TOTALS = _typed("""
+    wear_source host_written_bytes:int media_written_bytes:int waf:float dwpd:float
+    gap_ns:int recovery_ns:float lost_work_ios:float""")
 """In the row of a run's total only, as is its telemetry: what the drive's log says; the
 longest gap of all streams; of a run with events, the recovery of p99 to 120 %."""
 COLUMNS: dict[Kind, Columns] = {
     "runs": FIGURES | SUPPORTED | TELEMETRY | TOTALS,
-    "phases": {"phase": str, "phase_s": float} | FIGURES | SUPPORTED,
+    "phases": _typed("phase phase_s:float") | FIGURES | SUPPORTED,
     "series": POINT | TELEMETRY | TRACE,
     "streams": TIMES
     | FIGURES
@@ -133,31 +95,17 @@ def columns_of(kind: Kind, axes: Iterable[str]) -> Columns:
     return PLACE | SESSION | cells | COLUMNS[kind]
 
 
-class Counted(Struct, frozen=True):
+class Counted:
     """Which runs of a session its figures are of: the window of each test in rounds,
     and the numbers of the runs that no later one replaces."""
 
-    windows: dict[str, Window]
-    current: frozenset[int]
-
-    def row(self, record: RunRecord) -> Row:
-        """Outside of rounds there is no window."""
-        row: Row = {"current": record.seq in self.current}
-        if record.asked.round:
-            row["in_window"] = self.windows[record.asked.test].holds(record)
-        return row
-
-
-def counted_of(records: Sequence[RunRecord]) -> Counted:
-    """Which of the runs of one session count."""
-    current = current_records(records)
-    rounds = [record for record in current if record.asked.round]
-    tests = grouped(rounds, lambda record: record.asked.test)
-    windows = {test: window_of(runs) for test, runs in tests.items()}
-    return Counted(
-        {test: window for test, window in windows.items() if window},
-        frozenset(record.seq for record in current),
-    )
+    def __init__(self, records: Sequence[RunRecord]) -> None:
+        current = current_records(records)
+        rounds = [record for record in current if record.asked.round]
+        tests = grouped(rounds, lambda record: record.asked.test)
+        windows = {test: window_of(runs) for test, runs in tests.items()}
+        self.windows = {test: window for test, window in windows.items() if window}
+        self.current = {record.seq for record in current}
 
 
 def place_row(record: RunRecord, counted: Counted) -> Row:
@@ -166,7 +114,10 @@ def place_row(record: RunRecord, counted: Counted) -> Row:
     own = ("session", "seq", "run_id", "status", "cause", "started_at", "run_s")
     row = {name: getattr(record, name) for name in own}
     of_step = ("test", "kind", "step", "round", "iteration")
-    row |= {name: getattr(asked, name) for name in of_step} | counted.row(record)
+    row |= {name: getattr(asked, name) for name in of_step}
+    row["current"] = record.seq in counted.current
+    if asked.round:
+        row["in_window"] = counted.windows[asked.test].holds(record)
     if asked.name:
         row["step_name"] = asked.name
     if seek:
@@ -217,10 +168,9 @@ def phase_rows(record: RunRecord) -> Iterator[Row]:
 
 
 def _result_rows(of: RunRecord | PhaseResult) -> Iterator[Row]:
-    yield _figures("total", of.total)
-    for direction in COUNTED:
-        if direction in of.directions:
-            yield _figures(direction, of.directions[direction])
+    results = {"total": of.total}
+    results |= {d: of.directions[d] for d in COUNTED if d in of.directions}
+    yield from starmap(_figures, results.items())
     if len(of.streams) > 1:
         for scope, result in results_of(of).items():
             yield {"stream": scope.stream} | _figures(scope.direction, result)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from ioplan.core.context import Closing
-from ioplan.results.store.tables import INSERTIONS
+from ioplan.results.store.tables import insertion
 
 Row = dict[str, Any]
 """Values by the names of their columns."""
@@ -48,11 +48,11 @@ class Connection:
 
     def insert(self, table: str, *rows: Row) -> None:
         """Add rows, with all columns. Raises KeyViolation."""
-        self.change(INSERTIONS[table], *rows)
+        self.change(insertion(table), *rows)
 
     def insert_missing(self, table: str, *rows: Row) -> None:
         """Add those rows whose key is not there yet."""
-        self.change(f"{INSERTIONS[table]} ON CONFLICT DO NOTHING", *rows)
+        self.change(f"{insertion(table)} ON CONFLICT DO NOTHING", *rows)
 
     def define(self, statement: str, /) -> None:
         """Make or change a table, an index or a view, in SQLite's words."""

@@ -29,7 +29,6 @@ from ioplan.results.store.tables import FigureColumns
 from ioplan.workload import COUNTED
 
 TOTAL = "total"
-KEY = ("session", "seq", "target", "phase", "stream", "direction")
 PERCENTILE_LIST = TypeAdapter(
     tuple[Percentile, ...], config=ConfigDict(defer_build=True)
 )

@@ -12,8 +12,8 @@ from ioplan.results.store.connection import Connection, Source
 from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError, validated
 from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.rows import plan_digest
-from ioplan.results.store.runs import OF_RUN, run_row
-from ioplan.results.store.tables import COLUMNS, INDEXES, TABLES, VIEWS
+from ioplan.results.store.runs import run_row
+from ioplan.results.store.tables import COLUMNS, INDEXES, TABLES, VIEWS, update
 
 LAYOUT = 8
 """Raised when the tables or views change; records carry their own `schema_version`."""
@@ -119,7 +119,6 @@ MOVE_VERDICTS = """
     INSERT INTO verdict (session, seq, plan_digest, position, verdict)
     SELECT v.session, v.seq, session.plan_digest, v.position, v.verdict
     FROM verdict_7 AS v JOIN session ON session.id = v.session"""
-DIGEST = "UPDATE session SET plan_digest = :digest WHERE id = :id"
 RUNS = """
     SELECT session, seq, env, record FROM run
     WHERE session = :session AND seq > :after ORDER BY seq LIMIT 200"""
@@ -136,7 +135,7 @@ def _upgrade(connection: Connection, layout: int) -> None:
     for statement in VIEWS.values():
         connection.define(statement)
     row = {"name": "layout", "value": str(LAYOUT)}
-    connection.change("UPDATE meta SET value = :value WHERE name = :name", row)
+    connection.change(update("meta", ("value",)), row)
 
 
 def _make_columns(connection: Connection) -> None:
@@ -145,12 +144,11 @@ def _make_columns(connection: Connection) -> None:
     types = dict(re.findall(r"^  (\w+) (\w+)", TABLES["run"], re.MULTILINE))
     for name in names:
         connection.define(f"ALTER TABLE run ADD COLUMN {name} {types[name]}")
-    settings = ", ".join(f"{name} = :{name}" for name in names)
     for session in connection.rows("SELECT * FROM session"):
         id, after = session["id"], 0
         with validated(f"session {id!r}"):
-            digest = {"id": id, "digest": plan_digest(session)}
-        connection.change(DIGEST, digest)
+            digest = {"id": id, "plan_digest": plan_digest(session)}
+        connection.change(update("session", ("plan_digest",)), digest)
         while page := connection.rows(RUNS, session=id, after=after):
             for row in page:
                 after = row["seq"]
@@ -158,7 +156,7 @@ def _make_columns(connection: Connection) -> None:
                     fields = json.loads(row["record"]) | {"host": {}}
                     record = RunRecord.model_validate(fields)
                 own = run_row(record, row["env"])
-                connection.change(f"UPDATE run SET {settings} WHERE {OF_RUN}", own)
+                connection.change(update("run", names), own)
                 connection.insert("figure", *figure_rows(record))
     connection.define(MOVE_VERDICTS)
     connection.define("DROP TABLE verdict_7")

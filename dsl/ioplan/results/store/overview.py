@@ -97,19 +97,15 @@ class SessionOverview(
         between it and a resume."""
         try:
             ended = datetime.fromisoformat(self.ended_at or "")
-            took = ended - datetime.fromisoformat(self.started_at)
+            took_s = (ended - datetime.fromisoformat(self.started_at)).total_seconds()
         except (ValueError, TypeError):
             return None
-        return took.total_seconds() if took.total_seconds() >= 0 else None
+        return took_s if took_s >= 0 else None
 
 
 PLACES = {
+    **{name: (name,) for name in ("host", "plan", "job", "status", "verdict")},
     "drive": ("serial", "wwid", "lab_name", "target"),
-    "host": ("host",),
-    "plan": ("plan",),
-    "job": ("job",),
-    "status": ("status",),
-    "verdict": ("verdict",),
 }
 """The columns that each text of a filter may stand in."""
 

@@ -20,10 +20,14 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.rows import tags_text
-from ioplan.results.store.runs import OF_RUN
-from ioplan.results.store.sessions import SET_WORDS, UPDATE_PLACE
-from ioplan.results.store.store import Store
-from ioplan.results.store.tables import COLUMNS, RUN_TABLES, SESSION_TABLES
+from ioplan.results.store.store import SET_WORDS, UPDATE_PLACE, Store
+from ioplan.results.store.tables import (
+    COLUMNS,
+    RUN_TABLES,
+    SESSION_TABLES,
+    by_key,
+    update,
+)
 
 PAGE = 50
 SESSIONS = 200
@@ -39,12 +43,6 @@ CHANGES = [
 ]
 BEGUN = {"status": "running", "ended_at": None}
 """A session there until all of its runs are, so that none looks complete before."""
-UPDATE = f"""
-    UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
-    WHERE id = :id"""
-DELETE_VERDICT = f"""
-    DELETE FROM verdict
-    WHERE {OF_RUN} AND plan_digest = :plan_digest AND position = :position"""
 IDENTITIES = """
     SELECT run.seq, run.run_id, run.status, run.env, f.iops
     FROM run LEFT JOIN figure AS f ON f.session = run.session AND f.seq = run.seq
@@ -154,13 +152,13 @@ def push_session(local: Store, shared: Store, id: str) -> int:
             stored = _of_session(there, "verdict", id)
             valid = {tuple(row.values()) for row in verdicts}
             outdated = (row for row in stored if tuple(row.values()) not in valid)
-            there.change(DELETE_VERDICT, *outdated)
+            there.change(f"DELETE FROM verdict WHERE {by_key('verdict')}", *outdated)
             there.insert_missing("verdict", *verdicts)
             if edited:
                 places = {row["seq"]: row for row in _of_session(there, "run", id)}
                 changed = (row for row in edited if places.get(row["seq"]) != row)
                 there.change(UPDATE_PLACE, *changed)
-            there.change(UPDATE, session)
+            there.change(update("session", CHANGES), session)
             _add_words(there, session)
     except KeyViolation as error:
         raise _incomplete(id, shared.where) from error

@@ -62,19 +62,18 @@ def tags_text(tags: Iterable[str]) -> str:
 
 def session_of(row: Row) -> Session:
     """A session from its columns, its `facts` and its drive. Raises StoreError."""
-    fields = dict(row)
-    del fields["env"], fields["plan_digest"]
-    with validated(f"session {fields['id']!r}"):
-        fields["host"] = json.loads(fields.pop("facts"))
-        for name in ("request", "resolved", "tags"):
-            fields[name] = json.loads(fields[name])
-        drive = {name: fields.pop(name) for name in Drive.model_fields}
-        fields["drive"] = drive if fields["drive"] else None
+    with validated(f"session {row['id']!r}"):
+        fields = {name: row[name] for name in Session.model_fields if name in row}
+        texts = {name: row[name] for name in ("request", "resolved", "tags")}
+        texts["host"] = row["facts"]
+        fields |= {name: json.loads(text) for name, text in texts.items()}
+        drive = {name: row[name] for name in Drive.model_fields}
+        fields["drive"] = drive if row["drive"] else None
         return Session.model_validate(fields)
 
 
 def event_of(row: Row) -> SessionEvent:
-    """An event from its columns and its session. Raises StoreError."""
+    """Raises StoreError."""
     with validated(f"event of session {row.pop('session')!r}"):
         return SessionEvent.model_validate(row)
 
@@ -90,7 +89,7 @@ def state_row(state: KnownState) -> Row:
 
 
 def state_of(row: Row) -> KnownState:
-    """A state from its columns. Raises StoreError."""
+    """Raises StoreError."""
     with validated(f"state of {row['target']!r}"):
         loaded = {name: json.loads(row[name]) for name in ("path", "evidence")}
         loaded["account"] = loaded["evidence"].pop(ACCOUNT, "")

@@ -7,7 +7,8 @@ figures reads little. Primary keys are natural ones: adding twice changes nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
@@ -218,13 +219,28 @@ TEXTS = {
 """Columns that have texts, in whichever table they are."""
 
 
-def _insertion(table: str, names: tuple[str, ...]) -> str:
-    values = ", ".join(f":{name}" for name in names)
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
+KEYS = {
+    table: re.findall(r"PRIMARY KEY \((.+)\)", text)[0].split(", ")
+    for table, text in TABLES.items()
+}
 
 
-INSERTIONS = {table: _insertion(table, names) for table, names in COLUMNS.items()}
-"""Statements that add a row with all columns."""
+@cache
+def insertion(table: str) -> str:
+    """The statement that adds a row with all columns."""
+    values = ", ".join(f":{name}" for name in COLUMNS[table])
+    return f"INSERT INTO {table} ({', '.join(COLUMNS[table])}) VALUES ({values})"
+
+
+def update(table: str, names: Iterable[str]) -> str:
+    """The statement that changes these columns of a row."""
+    settings = ", ".join(f"{name} = :{name}" for name in names)
+    return f"UPDATE {table} SET {settings} WHERE {by_key(table)}"
+
+
+def by_key(table: str) -> str:
+    return " AND ".join(f"{name} = :{name}" for name in KEYS[table])
+
 
 # The views are for other programs: their names and columns stay, and `docs/store.md`
 # describes them. What ioplan itself lists of sessions comes out of the same text.
