@@ -15,7 +15,7 @@ from ioplan.records import Session, Verdict
 from ioplan.results.measure import Measurement
 from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.connection import Connection
-from ioplan.results.store.rows import drive_row, env_row, session_row
+from ioplan.results.store.sessions import drive_row, env_row, session_row
 
 KINDS, PAGE = 64, 500
 COPY = """

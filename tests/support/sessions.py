@@ -24,9 +24,8 @@ from figures import (
 from ioplan.records import RunDetail, RunRecord, RunRequest, Session, Verdict
 from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.overview import SessionOverview
-from ioplan.results.store.rows import env_row, session_row
 from ioplan.results.store.runs import run_row
+from ioplan.results.store.sessions import SessionOverview, env_row, session_row
 
 TABLES_OF_SESSIONS = tuple(
     table for table in reversed(COLUMNS) if COLUMNS[table][0] == "session"

@@ -16,7 +16,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.overview import SessionVerdict
+from ioplan.results.store.sessions import SessionVerdict
 from ioplan.results.store.store import default_path
 from ioplan.runner.execute.outcome import SessionOutcome
 from ioplan.runner.session.context import SessionContext

@@ -19,7 +19,7 @@ from ioplan.results.exports.formats import WRITERS
 from ioplan.results.report.headlines.headlines import summary_text
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.overview import SessionFilter, SessionOverview
+from ioplan.results.store.sessions import SessionFilter, SessionOverview
 from ioplan.results.store.store import Store, status_now
 
 MOST_RUNS, MOST_TOLD = 600, 40

@@ -34,7 +34,7 @@ from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.share.bundle import is_bundle
 from ioplan.results.share.recorded_plan import recorded_plan
-from ioplan.results.store.overview import SessionFilter
+from ioplan.results.store.sessions import SessionFilter
 from ioplan.results.store.store import Store, session_now
 
 # `ioplan show JOB`: the lanes of a job, and its targets beside one another.

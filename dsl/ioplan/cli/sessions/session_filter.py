@@ -14,7 +14,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
-from ioplan.results.store.overview import SessionFilter, SessionOverview, SessionVerdict
+from ioplan.results.store.sessions import SessionFilter, SessionOverview, SessionVerdict
 from ioplan.results.store.store import Store
 
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")

@@ -16,7 +16,7 @@ from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source
 from ioplan.language.syntax.tree import Param, Profile, Test
 from ioplan.planner.suites.suite import suite_names, suites
-from ioplan.results.store.overview import SessionFilter
+from ioplan.results.store.sessions import SessionFilter
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.lab.lab_file import read_lab
 

@@ -45,8 +45,8 @@ from ioplan.results.exports.rows import (
 )
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.runs import Fields
+from ioplan.results.store.sessions import SessionOverview
 from ioplan.results.store.store import Store, session_now
 
 EVENT_COSTS = {
@@ -117,7 +117,6 @@ class Records(Tabular, frozen=True, dict=True):
 
     @cached_property
     def missing(self) -> list[Run]:
-        """The cells that were not measured, where all of the plan has not run."""
         if self.plan is None or self.session.status == "ok":
             return []
         return not_measured(places_of(self.plan), self.places)
@@ -147,18 +146,10 @@ class Records(Tabular, frozen=True, dict=True):
         for record in self.records():
             place = session | place_row(record, self.counted)
             yield from (place | row for row in self._rows(record))
+        session |= {"session": self.session.id, "backend": self.session.backend}
+        session |= {"kind": "run", "status": NOT_MEASURED, "scope": "total"}
         for run in self.missing if self.kind == "runs" else ():
-            yield session | self._empty(run)
-
-    def _empty(self, run: Run) -> Row:
-        """The row of a cell that was not measured."""
-        return missing_place(run) | {
-            "session": self.session.id,
-            "kind": "run",
-            "status": NOT_MEASURED,
-            "backend": self.session.backend,
-            "scope": "total",
-        }
+            yield session | missing_place(run)
 
     def _rows(self, record: RunRecord) -> Iterator[Row]:
         key = record.session, record.seq
@@ -180,13 +171,11 @@ class Records(Tabular, frozen=True, dict=True):
         return {name: value for name, value in values.items() if value is not None}
 
     def json_lines(self) -> Iterable[str]:
-        """A line for each record, or for each interval."""
         if self.kind != "runs":
             return super().json_lines()
         return (record.model_dump_json() for record in self.records())
 
     def json_members(self) -> Iterator[JsonMember]:
-        """The session with its windows, and its runs or its series."""
         yield "session", self.session.model_dump_json()
         windows = {test: asdict(w) for test, w in self.counted.windows.items()}
         yield "windows", json_text(windows)

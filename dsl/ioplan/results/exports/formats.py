@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -34,22 +35,18 @@ ROWS_PER_GROUP = 50_000
 
 
 class Tabular(Struct, frozen=True):
-    """Anything that is flat rows."""
+    """Flat rows, as they are read; one has no value for some of the columns."""
 
-    def columns(self) -> Columns:
-        """The columns with their types, in order."""
-        raise NotImplementedError
+    @abstractmethod
+    def columns(self) -> Columns: ...
 
-    def rows(self) -> Iterable[Row]:
-        """The rows, as they are read; one has no value for some of the columns."""
-        raise NotImplementedError
+    @abstractmethod
+    def rows(self) -> Iterable[Row]: ...
 
-    def json_members(self) -> Iterable[JsonMember]:
-        """All of it as one object."""
-        raise NotImplementedError
+    @abstractmethod
+    def json_members(self) -> Iterable[JsonMember]: ...
 
     def json_lines(self) -> Iterable[str]:
-        """A value for each row or record."""
         return map(json_text, self.rows())
 
 
@@ -88,23 +85,20 @@ def _write_lines(lines: Iterable[str], out: BinaryIO) -> None:
     out.writelines(line.encode() + b"\n" for line in lines)
 
 
-class _Lines:
+class _Lines(io.TextIOWrapper):
     """Ends lines as Unix tools want it.
 
     With such a line end of its own, the csv module leaves a lone carriage return
     unquoted.
     """
 
-    def __init__(self, out: io.TextIOBase) -> None:
-        self._out = out
-
     def write(self, line: str) -> int:
-        return self._out.write(line.removesuffix("\r\n") + "\n")
+        return super().write(line.removesuffix("\r\n") + "\n")
 
 
 def _write_csv(columns: Iterable[str], rows: Iterable[Row], out: BinaryIO) -> None:
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="")
-    writer = csv.writer(_Lines(text), lineterminator="\r\n")
+    text = _Lines(out, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(names := list(columns))
     for row in rows:
         writer.writerow([_csv_cell(row.get(name)) for name in names])

@@ -12,12 +12,12 @@ from ioplan.results.store.delivery import send_all as send_all
 from ioplan.results.store.delivery import start as start
 from ioplan.results.store.errors import StoreError as StoreError
 from ioplan.results.store.errors import without_password as without_password
-from ioplan.results.store.overview import SessionFilter as SessionFilter
 from ioplan.results.store.postgres import CONNECTION as CONNECTION
 from ioplan.results.store.pushing import push as push
 from ioplan.results.store.session_folder import make_own as make_own
 from ioplan.results.store.session_folder import make_private as make_private
 from ioplan.results.store.session_folder import session_lock as session_lock
+from ioplan.results.store.sessions import SessionFilter as SessionFilter
 from ioplan.results.store.store import Store as Store
 from ioplan.results.store.store import default_path as default_path
 from ioplan.results.store.tables import COLUMNS as COLUMNS

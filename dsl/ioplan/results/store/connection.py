@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from ioplan.core.context import Closing
-from ioplan.results.store.tables import insertion
+from ioplan.results.store.tables import COLUMNS, insertion
 
 Row = dict[str, Any]
 """Values by the names of their columns."""
@@ -45,6 +45,10 @@ class Connection:
         cursor = self._connection.cursor()
         cursor.executemany(self._in_its_words(statement), rows)
         return cursor.rowcount if rows else 0
+
+    def select(self, table: str, condition: str, **values: Any) -> list[Row]:
+        names = ", ".join(COLUMNS[table])
+        return self.rows(f"SELECT {names} FROM {table} WHERE {condition}", **values)
 
     def insert(self, table: str, *rows: Row) -> None:
         """Add rows, with all columns. Raises KeyViolation."""

@@ -11,8 +11,8 @@ from ioplan.records.record import RunRecord
 from ioplan.results.store.connection import Connection, Source
 from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError, validated
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.rows import plan_digest
 from ioplan.results.store.runs import run_row
+from ioplan.results.store.sessions import plan_digest
 from ioplan.results.store.tables import COLUMNS, INDEXES, TABLES, VIEWS, update
 
 LAYOUT = 8

@@ -14,12 +14,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
-from ioplan.results.store.rows import tags_text
+from ioplan.results.store.sessions import tags_text
 from ioplan.results.store.store import SET_WORDS, UPDATE_PLACE, Store
 from ioplan.results.store.tables import (
     COLUMNS,
@@ -130,13 +130,12 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         if begun is None:
             text = f"the store {local.where} has no session {id!r}"
             raise StoreError(text, StoreFault.NO_SESSION)
-        (session,) = _rows(here, "session", "id = :id", id=id)
-        env = _rows(here, "env", "digest = :env", env=session["env"])
-        drive = _rows(here, "drive", "digest = :drive", drive=session["drive"])
+        (session,) = _plain(here.select("session", "id = :id", id=id))
+        env = _plain(here.select("env", "digest = :env", **session))
+        drive = _plain(here.select("drive", "digest = :drive", **session))
         # before the runs are looked up: none is of a run that comes later
-        verdicts, events = (
-            _of_session(here, name, id) for name in ("verdict", "event")
-        )
+        verdicts = _of_session(here, "verdict", id)
+        events = _of_session(here, "event", id)
         is_edited = any(event["kind"] == "edited" for event in events)
         edited = _of_session(here, "run", id) if is_edited else []
     try:
@@ -169,7 +168,7 @@ def push_session(local: Store, shared: Store, id: str) -> int:
 
 
 def _check_same(there: Connection, session: Row, where: str) -> None:
-    rows = _rows(there, "session", "id = :id", id=session["id"])
+    rows = there.select("session", "id = :id", **session)
     if not rows:  # they are not shown to this role
         raise _conflict(session["id"], where, "it was added by somebody else")
     if wrong := [name for name in CONSTANT_COLUMNS if rows[0][name] != session[name]]:
@@ -189,19 +188,19 @@ def _push_runs(local: Store, shared: Store, id: str) -> int:
         numbers = ", ".join(str(int(seq)) for seq in missing[first : first + PAGE])
         condition = f"session = :session AND seq IN ({numbers})"
         with local.reading() as here:
-            rows = {t: _rows(here, t, condition, session=id) for t in RUN_TABLES}
+            rows = {t: here.select(t, condition, session=id) for t in RUN_TABLES}
             digests = {run["env"] for run in rows["run"]}
-            envs = [_rows(here, "env", "digest = :env", env=env) for env in digests]
+            envs = [here.select("env", "digest = :env", env=env) for env in digests]
         with shared.writing() as there:
-            there.insert_missing("env", *chain.from_iterable(envs))
+            there.insert_missing("env", *_plain([*chain.from_iterable(envs)]))
             for table in RUN_TABLES:
-                there.insert_missing(table, *rows[table])
+                there.insert_missing(table, *_plain(rows[table]))
     return len(missing)
 
 
 def _add_words(there: Connection, session: Row) -> None:
     """Tags join those that are there; a note replaces another."""
-    (stored,) = _rows(there, "session", "id = :id", id=session["id"])
+    (stored,) = there.select("session", "id = :id", **session)
     tags = json.loads(stored["tags"]) + json.loads(session["tags"])
     words = {"tags": tags_text(tags), "note": session["note"] or stored["note"]}
     there.change(SET_WORDS, {"id": session["id"], **words})
@@ -216,25 +215,20 @@ def _conflict(id: str, where: str, why: str) -> StoreError:
 
 
 def _incomplete(id: str, where: str) -> StoreError:
-    return StoreError(
-        f"{where} has not all of the session {id} yet: push it again",
-        StoreFault.STORE_DATABASE,
-    )
+    text = f"{where} has not all of the session {id} yet: push it again"
+    return StoreError(text, StoreFault.STORE_DATABASE)
 
 
 def _of_session(connection: Connection, table: str, id: str) -> list[Row]:
-    return _rows(connection, table, "session = :session", session=id)
+    return _plain(connection.select(table, "session = :session", session=id))
 
 
-def _rows(
-    connection: Connection, table: str, condition: str, **values: Any
-) -> list[Row]:
-    """Rows as plain values; PostgreSQL's text cannot hold a NUL."""
-    query = f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE {condition}"
+def _plain(rows: list[Row]) -> list[Row]:
+    """PostgreSQL's text cannot hold a NUL."""
     return [
         {
             name: value.replace("\0", "\ufffd") if isinstance(value, str) else value
             for name, value in row.items()
         }
-        for row in connection.rows(query, **values)
+        for row in rows
     ]

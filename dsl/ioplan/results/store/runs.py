@@ -307,10 +307,8 @@ def checked_schema(fields: Any) -> dict[str, Any]:
         raise TypeError("a record is no object")
     version = fields.get("schema_version")
     if not isinstance(version, int):
-        raise StoreError(
-            "a stored record has no schema version: it is damaged",
-            StoreFault.RECORD_DAMAGED,
-        )
+        text = "a stored record has no schema version: it is damaged"
+        raise StoreError(text, StoreFault.RECORD_DAMAGED)
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"a record has schema {version}, and this ioplan reads schema "

@@ -35,23 +35,6 @@ from ioplan.results.store.connection import Connection, Row, scalar
 from ioplan.results.store.database import Database, with_reserve
 from ioplan.results.store.errors import KeyViolation, ReserveUsedError, StoreError
 from ioplan.results.store.figures import figure_rows
-from ioplan.results.store.overview import (
-    ALL,
-    SessionFilter,
-    SessionOverview,
-    SessionVerdict,
-    read_overviews,
-)
-from ioplan.results.store.rows import (
-    drive_row,
-    env_row,
-    event_of,
-    session_of,
-    session_row,
-    state_of,
-    state_row,
-    tags_text,
-)
 from ioplan.results.store.runs import (
     OF_RUN,
     WHERE,
@@ -61,6 +44,21 @@ from ioplan.results.store.runs import (
     run_row,
 )
 from ioplan.results.store.session_folder import is_locked, session_folder
+from ioplan.results.store.sessions import (
+    ALL,
+    SessionFilter,
+    SessionOverview,
+    SessionVerdict,
+    drive_row,
+    env_row,
+    event_of,
+    read_overviews,
+    session_of,
+    session_row,
+    state_of,
+    state_row,
+    tags_text,
+)
 from ioplan.results.store.tables import COLUMNS, update
 
 STATUS = ("status", "ended_at", "unmet")
@@ -89,9 +87,6 @@ DETAIL = """
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
       ON telemetry.session = blob.session AND telemetry.seq = blob.seq
     WHERE blob.session = :session AND blob.seq = :seq"""
-STATE = f"""
-    SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
-    WHERE target = :target"""
 RUN_VERDICTS = """
     SELECT session.plan_digest, v.verdict
     FROM session LEFT JOIN verdict AS v ON v.session = session.id AND v.seq = :seq
@@ -229,7 +224,6 @@ class Store(Database):
         return self.session(ids[0])
 
     def ids(self) -> list[str]:
-        """The ids of all sessions, in no order."""
         return [row["id"] for row in self.rows("SELECT id FROM session")]
 
     def ids_of(self, key: str) -> list[str]:
@@ -333,11 +327,8 @@ class Store(Database):
     def records(
         self, session_id: str, test: str | None = None, fields: Fields = Fields.ALL
     ) -> Iterator[RunRecord]:
-        """The runs of a session, or of one of its tests, in order; with verdicts if
-        all of them is read.
-
-        They are read in pages, so that no transaction stays open meanwhile.
-        """
+        """The runs of a session, or of one of its tests, in order: in pages, so that no
+        transaction stays open meanwhile. Verdicts are among all fields only."""
         runs = "run.session = :session"
         runs += " AND run.test = :test" if test is not None else ""
         key = {"session": session_id, "test": test}
@@ -356,10 +347,8 @@ class Store(Database):
             return read_runs(connection, fields, condition, **values)
 
     def intervals(self, session_id: str, seq: int) -> bytes:
-        """What each stream counted in each interval of a run, packed; maybe empty.
-
-        It is kept apart, as it is large: `measure.interval_counts` reads it.
-        """
+        """What each stream counted in each interval of a run, for
+        `measure.interval_counts`; maybe empty. It is large, and read by itself."""
         query = f"SELECT packed FROM run_intervals WHERE {OF_RUN}"
         return bytes(scalar(self.rows(query, session=session_id, seq=seq)) or b"")
 
@@ -417,7 +406,8 @@ class Store(Database):
             connection.insert("target_state", row)
 
     def state(self, target: str) -> KnownState | None:
-        rows = self.rows(STATE, target=target)
+        with self.reading() as connection:
+            rows = connection.select("target_state", "target = :target", target=target)
         return state_of(rows[0]) if rows else None
 
 

@@ -110,11 +110,7 @@ OF_RUN = (
 DEFINITIONS: dict[str, tuple[str, ...]] = {
     "meta": ("name, value VARCHAR NOT NULL", "PRIMARY KEY (name)"),
     # what a host is hardly changes between runs, so it is kept once
-    "env": (
-        "digest VARCHAR NOT NULL",
-        "facts TEXT NOT NULL",
-        "PRIMARY KEY (digest)",
-    ),
+    "env": ("digest VARCHAR NOT NULL", "facts TEXT NOT NULL", "PRIMARY KEY (digest)"),
     # as a session found it: one that got other firmware has another row
     "drive": (
         "digest, serial, model, firmware, lab_name, wwid VARCHAR NOT NULL",

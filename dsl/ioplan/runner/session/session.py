@@ -25,7 +25,7 @@ from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
 from ioplan.records.setup import prepared_texts
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.overview import SessionVerdict
+from ioplan.results.store.sessions import SessionVerdict
 from ioplan.runner.execute.execute import RunOutcome, now
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.outcome import (

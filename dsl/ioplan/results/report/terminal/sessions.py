@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ioplan.core.units import time_text
-from ioplan.results.store.overview import SessionOverview
+from ioplan.results.store.sessions import SessionOverview
 
 HEADINGS = ("session", "plan", "drive", "runs", "verdict", "status", "took")
 PLAN, DRIVE, RUNS = 1, 2, 3
