@@ -131,11 +131,9 @@ BIGGEST = 1 << 63
 
 
 def plain_json(text: bytes) -> Any:
-    """The value of a text. Raises ValueError for what no result of ioplan's has.
-
-    Such are: a name that stands twice in one object, numbers that are not finite or
-    need more than 64 bits, and objects in objects without end.
-    """
+    """Raises ValueError for what no result of ioplan's has: a name that stands twice in
+    one object, numbers that are not finite or need more than 64 bits, and objects in
+    objects without end."""
     try:
         return json.loads(
             text.decode(),

@@ -65,10 +65,8 @@ def redacted(sessions: Iterable[Bundled], key: bytes) -> tuple[Bundled, ...]:
 def _redacted(bundled: Bundled, pseudonym: Pseudonym) -> Bundled:
     session = _session(bundled.session, pseudonym)
     if run_ids(session) != run_ids(bundled.session):
-        raise BundleError(
-            f"the plan of session {session.id} does not do the same without its "
-            "comments"
-        )
+        text = f"the plan of session {session.id} does not do the same"
+        raise BundleError(f"{text} without its comments")
     runs = ((_record(record, pseudonym), detail) for record, detail in bundled.runs)
     events = tuple(map(_event, bundled.events))
     return Bundled(session, events, tuple(runs), models=bundled.models)
@@ -76,6 +74,7 @@ def _redacted(bundled: Bundled, pseudonym: Pseudonym) -> Bundled:
 
 def _session(session: Session, pseudonym: Pseudonym) -> Session:
     drive, resolved = session.drive, session.resolved
+    serial = pseudonym("drive", drive and (drive.serial or drive.wwid))
     return _only(
         session,
         SESSION,
@@ -92,12 +91,7 @@ def _session(session: Session, pseudonym: Pseudonym) -> Session:
         ),
         host=_host(session.host, pseudonym),
         host_name=pseudonym("host", session.host_name),
-        drive=drive
-        and _only(
-            drive,
-            (*IDENTITY, "capacity_bytes"),
-            serial=pseudonym("drive", drive.serial or drive.wwid),
-        ),
+        drive=drive and _only(drive, (*IDENTITY, "capacity_bytes"), serial=serial),
     )
 
 

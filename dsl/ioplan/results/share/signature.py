@@ -31,10 +31,7 @@ class Signer(Struct, frozen=True):
 
 
 def sign(manifest: bytes, key: Path) -> bytes:
-    """The signature by a private key, or by the agent's for a public one.
-
-    Raises BundleError.
-    """
+    """Sign with a private key, or the agent's for a public one. Raises BundleError."""
     if not key.is_file():
         raise BundleError(f"there is no key {str(key)!r} to sign with")
     words = ("sign", "-n", NAMESPACE, "-f", str(key))

@@ -30,6 +30,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -157,10 +158,7 @@ class Outbox:
         return [entry for entry in self.waiting() if entry.session not in refused]
 
     def report(self) -> dict[str, Delivery]:
-        """How far each session is, by its id.
-
-        What is not in the outbox has been delivered.
-        """
+        """How far each session is, by its id; what is not in it has been delivered."""
         by_token = {}
         with suppress(OSError, msgspec.DecodeError):
             state = (self.folder / "state").read_bytes()
@@ -199,10 +197,7 @@ class Outbox:
 
     @contextmanager
     def sending(self, lock: int | None = None) -> Iterator[int | None]:
-        """Be the one that sends: the lock, which a child may take over.
-
-        None where another process is.
-        """
+        """Be the one that sends: its lock, which a child may take over, or None."""
         try:
             with locked(self.folder / "sender", fcntl.LOCK_NB, lock) as fd:
                 os.pwrite(fd, str(os.getpid()).encode().ljust(16), 0)
@@ -266,7 +261,7 @@ def _process(outbox: Outbox, life_s: float, lock: int) -> subprocess.Popen[bytes
 
 
 def send_later(store: Path) -> None:
-    """What earlier sessions have left, by a process of its own; never fails."""
+    """What earlier sessions have left; never fails."""
     with suppress(OSError):
         start(store)
 
@@ -310,13 +305,11 @@ def _soon_due(outbox: Outbox, ends_s: float) -> list[Entry]:
 
 
 def send(outbox: Outbox, entries: list[Entry]) -> bool:
-    """Try each once; whether all were sent, or refused for good.
-
-    Never raises StoreError: how it went is in the outbox's report.
-    """
+    """Try each once; whether all were sent, or refused for good. Never raises
+    StoreError: how it went is in the outbox's report."""
     try:
         with Store.open(outbox.store) as local:
-            places = _by_place(entries).items()
+            places = grouped(entries, key=attrgetter("place")).items()
             return all([_send_to(outbox, local, *place) for place in places])
     except StoreError as error:
         outbox.note_failure(entries, error)
@@ -358,7 +351,7 @@ def _send_session(outbox: Outbox, local: Store, shared: Store, entry: Entry) -> 
 def delivered_now(
     store: Path, sessions: Iterable[str], place: str
 ) -> dict[str, Delivery]:
-    """How far these sessions are, as far as they are in this host's store.
+    """How far those of these sessions are that are in this host's store.
 
     Raises StoreError where that cannot be read.
     """
@@ -387,7 +380,8 @@ def _enter_missing(outbox: Outbox) -> None:
     outbox.note_check()
     if not outbox.store.exists():
         return
-    for place, entries in _by_place(outbox.delivered()).items():
+    delivered = grouped(outbox.delivered(), key=attrgetter("place"))
+    for place, entries in delivered.items():
         missing: list[str] = []
         with (
             suppress(StoreError),
@@ -397,10 +391,6 @@ def _enter_missing(outbox: Outbox) -> None:
             missing += not_there(local, shared, [entry.session for entry in entries])
         for session in missing:
             outbox.add(session, place)
-
-
-def _by_place(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    return grouped(entries, key=lambda entry: entry.place)
 
 
 def main(store: str, life_s: str, lock: str = "") -> None:

@@ -6,7 +6,7 @@ an empty text stands for all. `total` is reads and writes together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -19,10 +19,7 @@ from ioplan.records.record import (
     DirectionResult,
     Latency,
     Percentile,
-    PhaseResult,
     RunRecord,
-    StreamResult,
-    TargetResult,
 )
 from ioplan.results.store.connection import Row
 from ioplan.results.store.tables import FigureColumns
@@ -108,11 +105,7 @@ def _marks(
 
 def figure_rows(record: RunRecord) -> Iterator[Row]:
     key = {"session": record.session, "seq": record.seq}
-    parts: list[tuple[str, str, RunRecord | TargetResult | PhaseResult]]
-    parts = [("", "", record)]
-    parts += [(name, "", target) for name, target in record.targets.items()]
-    parts += [("", name, phase) for name, phase in record.phases.items()]
-    for target, phase, part in parts:
+    for target, phase, part in parts_of(record, record.targets, record.phases):
         place = {**key, "target": target, "phase": phase}
         yield from _rows(place | {"stream": ""}, part)
         figures = [(stream.directions, stream.total) for stream in part.streams]
@@ -121,9 +114,16 @@ def figure_rows(record: RunRecord) -> Iterator[Row]:
                 yield from _rows(place | {"stream": stream.name}, stream)
 
 
-def _rows(
-    place: Row, part: RunRecord | TargetResult | PhaseResult | StreamResult
-) -> Iterator[Row]:
+def parts_of(
+    run: Any, targets: Mapping[str, Any], phases: Mapping[str, Any]
+) -> Iterator[tuple[str, str, Any]]:
+    """All that has results of its own in a run, with its target and its phase."""
+    yield "", "", run
+    yield from ((name, "", target) for name, target in targets.items())
+    yield from (("", name, phase) for name, phase in phases.items())
+
+
+def _rows(place: Row, part: Any) -> Iterator[Row]:
     results: dict[str, DirectionResult] = {TOTAL: part.total}
     results |= {d: part.directions[d] for d in COUNTED if d in part.directions}
     for direction, result in results.items():

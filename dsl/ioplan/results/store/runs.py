@@ -43,6 +43,7 @@ from ioplan.results.store.figures import (
     Part,
     Results,
     Stored,
+    parts_of,
     picked,
     results_by_part,
 )
@@ -286,10 +287,7 @@ Extras: type[BaseModel] = create_model(
 def _extras(text: str, results: Mapping[Part, Results]) -> dict[str, Any]:
     """The fields of `extras`, with the figures of their parts."""
     fields = checked_schema(msgspec.json.decode(text))
-    parts = [("", "", fields)]
-    parts += [(name, "", target) for name, target in fields["targets"].items()]
-    parts += [("", name, phase) for name, phase in fields["phases"].items()]
-    for target, phase, part in parts:
+    for target, phase, part in parts_of(fields, fields["targets"], fields["phases"]):
         common, streams = results[target, phase, ""], part["streams"]
         if part is not fields:
             part.update(common)

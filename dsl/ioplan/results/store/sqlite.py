@@ -120,7 +120,7 @@ def _file(path: Path) -> list[tuple[int, int]]:
 
 
 def _copied(connection: sqlite3.Connection, path: Path) -> Path:
-    """All that the open database holds, in a new file beside. Raises StoreError."""
+    """All that the open database holds, in a new file. Raises StoreError."""
     now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     new = path.with_name(f"{path.stem}-rescued-{now}{path.suffix}")
     try:
