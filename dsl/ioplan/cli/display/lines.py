@@ -178,7 +178,7 @@ def run_line(record: RunRecord) -> str:
     name = f"{what}{cell} {record.asked.name}".strip() or "run"
     name += ", until it was steady" * ends_steady(record)
     rate = f"{iops_text(result.iops):>6} IOPS"
-    p99 = f"p99 {sentences.latencies(result)[1]:>7}"
+    p99 = f"p99 {sentences.p99_text(result):>7}"
     if probe := sentences.probe_words(record):
         return f"{name:<{PROBE}} {rate}  {p99}  {probe}"
     bandwidth = bandwidth_text(result.bandwidth_bytes_per_s)

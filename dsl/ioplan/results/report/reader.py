@@ -67,11 +67,12 @@ class Reader:
             return [stated(metric, samples).figure for metric in metrics]
         measured = [run for run in records if _has_io(run)]
         bare = [Sample(run, NO_DETAIL) for run in measured or records]
-        scope = scope_of(metrics[0], bare)
+        scope, last = scope_of(metrics[0], bare), records[-1]
+        nothing = last.message or (last.found and last.found.nothing)
         return [
             self._figure(metric, measured, scope)
             if measured or metric.name == "errors"
-            else _unmeasured(records[-1], metric)
+            else Figure(None, nothing or "no I/O completed")
             for metric in metrics
         ]
 
@@ -104,14 +105,13 @@ class Reader:
         """A rate in the intervals of the runs of a cell, read once for all figures."""
         key = metric, tuple((run.session, run.seq) for run in records)
         if key not in self.rates:
-            self.rates[key] = over_time(metric, self._with_series(records))
+            run = records[0]
+            is_single = len(records) == 1  # interval, which tells no change
+            is_single &= run.run_s * SECOND_NS <= run.asked.job.interval_ns
+            bare = [Sample(run, NO_DETAIL)]
+            read = bare if is_single else self.samples(records)
+            self.rates[key] = over_time(metric, read)
         return self.rates[key]
-
-    def _with_series(self, records: Sequence[RunRecord]) -> list[Sample]:
-        """The samples of runs; a single interval tells no change, and is not read."""
-        if len(records) == 1 and _is_one_interval(records[0]):
-            return [Sample(records[0], NO_DETAIL)]
-        return self.samples(records)
 
     def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
         return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
@@ -136,10 +136,6 @@ Runs = tuple[tuple[str, int], ...]
 """Runs by session and number."""
 
 
-def _is_one_interval(record: RunRecord) -> bool:
-    return record.run_s * SECOND_NS <= record.asked.job.interval_ns
-
-
 def is_plain(metric: Metric) -> bool:
     """Whether a run's results tell it, without histograms, streams or parts of it."""
     is_scoped = metric != Metric(name=metric.name)
@@ -150,9 +146,3 @@ def is_plain(metric: Metric) -> bool:
 def _has_io(record: RunRecord) -> bool:
     """Whether it did anything: reads, writes or trims."""
     return bool(record.total.ios) or any(d.ios for d in record.directions.values())
-
-
-def _unmeasured(record: RunRecord, metric: Metric) -> Figure:
-    """Why a run has no figure."""
-    nothing = record.found.nothing if record.found else ""
-    return Figure(None, record.message or nothing or "no I/O completed")

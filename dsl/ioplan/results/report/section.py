@@ -109,7 +109,7 @@ class Section(Struct, frozen=True, dict=True):
     @cached_property
     def signs(self) -> list[str]:
         every = chain.from_iterable(self.measured.values())
-        return [*_signs(self.runs, _least_bound(every))]
+        return [*_signs([*self.runs.records()], _least_bound(every))]
 
     @cached_property
     def headlines(self) -> dict[str, tuple[Headline, ...]]:
@@ -149,7 +149,7 @@ class Section(Struct, frozen=True, dict=True):
                 yield replace(chart, notes=(*chart.notes, *notes))
         probes = self.records("probe")
         yield from probe_pictures(self.plan, probes, self.measured, self.reader)
-        yield from convergence(self.points, _preparation_points(self.prepared))
+        yield from convergence(self.points, [*_preparation_points(self.prepared)])
 
     @property
     def preparations(self) -> Sequence[str]:
@@ -223,18 +223,13 @@ def _cell(point: Point) -> tuple[tuple[str, str], ...]:
     return tuple((n, text) for n, text in names if n not in ("session", "step"))
 
 
-def _preparation_points(prepared: ByLabel) -> list[Point]:
+def _preparation_points(prepared: ByLabel) -> Iterator[Point]:
     """Each write that was to become steady stands by itself."""
-    return [
-        Point({"session": label, "preparation": _name(record, number)}, [record])
-        for label, records in prepared.items()
-        for number, record in enumerate(r for r in records if r.steady)
-    ]
-
-
-def _name(record: RunRecord, number: int) -> str:
-    name = record.asked.after.name if record.asked.after else ""
-    return f"{name} {number + 1}" if number else name
+    for label, records in prepared.items():
+        for number, record in enumerate((r for r in records if r.steady), start=1):
+            name = record.asked.after.name if record.asked.after else ""
+            name += f" {number}" * (number > 1)
+            yield Point({"session": label, "preparation": name}, [record])
 
 
 # What the signs in a table of runs mean.
@@ -248,32 +243,25 @@ def _least_bound(runs: Iterable[RunRecord]) -> str:
     return latency_text(min(bounds)) if bounds else ""
 
 
-def _signs(frame: Frame, bound: str = "") -> Iterator[str]:
-    """What the signs in a table of runs mean, where it has them."""
-    rows = [row for row in frame.records() if row["iops"]]
+def _signs(every: Sequence[Mapping[str, Value]], bound: str) -> Iterator[str]:
+    """What the signs in the rows of a table of runs mean."""
+    rows = [row for row in every if row["iops"]]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
-    if doubts := list(_doubts_in(rows)):
+    against = (str(row.get(AGAINST.key) or "").split(", ") for row in rows)
+    counts = Counter(t for t in chain.from_iterable(against) if t not in OF_TITLES)
+    if counts:
+        doubts = (
+            text if count == len(rows) else f"{text} ({counted(count, 'row')})"
+            for text, count in counts.items()
+        )
         yield f"{DOUBTED} not to be relied on: {', '.join(doubts)}"
     timed = [row for row in rows if row["mean"] is not None]
     if len(timed) < len(rows):
         yield "– of the latency: it was not measured"
     if any(row["p99"] is None or row["p99.9"] is None for row in timed):
-        is_merged = any(map(_is_merged, rows))
+        targets = (row for row in rows if str(row.get("scope", "")).startswith(ON))
+        is_merged = any(row.get("runs", 1) != 1 for row in targets)
         merged = "; of a target, it is known of single runs" * is_merged
         least = f", or it is only known to be at least {bound}" * bool(bound)
         yield f"– fewer than {BEYOND} I/Os lie beyond this percentile{least}{merged}"
-
-
-def _is_merged(row: Mapping[str, Value]) -> bool:
-    """Whether it is of a target in several runs, whose histograms are of all."""
-    return str(row.get("scope", "")).startswith(ON) and row.get("runs", 1) != 1
-
-
-def _doubts_in(rows: Sequence[Mapping[str, Value]]) -> Iterator[str]:
-    texts = (
-        text for row in rows for text in str(row.get(AGAINST.key) or "").split(", ")
-    )
-    counts = Counter(text for text in texts if text not in OF_TITLES)
-    for text, count in counts.items():
-        yield text if count == len(rows) else f"{text} ({counted(count, 'row')})"

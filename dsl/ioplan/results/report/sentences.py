@@ -18,7 +18,6 @@ from ioplan.language.quantity import size_text
 from ioplan.records.record import (
     DirectionResult,
     EventMade,
-    Percentile,
     RunRecord,
     Steady,
 )
@@ -81,29 +80,19 @@ def _surety(result: Found) -> Iterator[str]:
         yield "not monotone: a value beyond one that fails passes"
 
 
-PERCENTS = (99.0, 99.9)
-
-
 def main_result(run: RunRecord) -> tuple[DirectionResult, str]:
     """Reads and writes; where nothing else was done, trims, and that word."""
     trims = run.directions.get("trim")
     return (trims, "trim ") if trims and not run.total.ios else (run.total, "")
 
 
-def latencies(result: DirectionResult) -> list[str]:
-    """Mean, p99, p99.9 and max; a percentile without support is in brackets."""
-    latency = result.latency
-    if latency is None:
-        return ["–"] * 4
-    tails = [_percentile_text(latency.percentile(percent)) for percent in PERCENTS]
-    return [latency_text(latency.mean_ns), *tails, latency_text(latency.max_ns)]
-
-
-def _percentile_text(percentile: Percentile | None) -> str:
-    if percentile is None:
+def p99_text(result: DirectionResult) -> str:
+    """In brackets without support."""
+    p99 = result.latency.percentile(99.0) if result.latency else None
+    if p99 is None:
         return latency_text(None)
-    text = f"{'≥ ' * percentile.is_bound}{latency_text(percentile.latency_ns)}"
-    return text if percentile.supported else f"({text})"
+    text = f"{'≥ ' * p99.is_bound}{latency_text(p99.latency_ns)}"
+    return text if p99.supported else f"({text})"
 
 
 def access_text(stream: Stream) -> str:
@@ -162,17 +151,20 @@ def steady_line(steady: Steady) -> str:
     last = f"{steady.metric} {metric_text(value, steady.unit)}"
     if len(steady.values) < steady.window or not has_all_values(steady):
         return f"{last}; {steady.why}"
-    spread = share_text(steady.range_percent, steady.range_limit_percent)
-    slope = share_text(steady.slope_percent, steady.slope_limit_percent)
     how = "settled" if steady.settled and not steady.reached else steady.claim
     how = how if steady.meets_rule else "not steady"
-    return f"{last}, range {spread}, slope {slope}: {how}"
+    return f"{last}, {_spread_text(steady)}: {how}"
+
+
+def _spread_text(steady: Steady) -> str:
+    spread = share_text(steady.range_percent, steady.range_limit_percent)
+    slope = share_text(steady.slope_percent, steady.slope_limit_percent)
+    return f"range {spread}, slope {slope}"
 
 
 def claim_with_evidence(steady: Steady) -> str:
     """`steady; 2.3 × capacity written, 100 % of it; WAF 2.9`."""
-    claim = steady.claim
-    return f"{claim}; {steady.evidence}" if steady.evidence else claim
+    return "; ".join(filter(None, (steady.claim, steady.evidence)))
 
 
 def has_all_values(steady: Steady) -> bool:
@@ -185,12 +177,8 @@ def steady_window_line(steady: Steady, unit: str) -> str:
     state = claim_with_evidence(steady)
     if not has_all_values(steady):
         return state
-    return (
-        f"{state}; window of {steady.window}: mean "
-        f"{metric_text(steady.mean, unit)}, "
-        f"range {share_text(steady.range_percent, steady.range_limit_percent)}, "
-        f"slope {share_text(steady.slope_percent, steady.slope_limit_percent)}"
-    )
+    mean = metric_text(steady.mean, unit)
+    return f"{state}; window of {steady.window}: mean {mean}, {_spread_text(steady)}"
 
 
 def steady_verdict(steady: Steady, rounds: int) -> str:

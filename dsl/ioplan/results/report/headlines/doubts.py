@@ -53,7 +53,8 @@ class Doubts(Struct, frozen=True):
             yield HIDDEN
         if (state := runs[-1].state) and state.doubt:
             yield state.doubt
-        if any(map(_is_busy, runs)):
+        stolen = [(r.telemetry and r.telemetry.steal_percent) or 0.0 for r in runs]
+        if max(stolen) > MAX_STEAL_PERCENT or any(r.host.get("warnings") for r in runs):
             yield BUSY
         elif any(run.warnings or run.substitutions for run in runs):
             yield WARNED
@@ -87,12 +88,6 @@ def doubts(records: Sequence[RunRecord]) -> Doubts:
 def shortened(runs: Sequence[RunRecord]) -> list[str]:
     """The profiles that leave out the preconditioning of runs."""
     return list(dict.fromkeys(r.asked.profile for r in runs if r.asked.shortened))
-
-
-def _is_busy(run: RunRecord) -> bool:
-    """Whether others had the CPUs, or the host is known to distort."""
-    stolen = run.telemetry.steal_percent if run.telemetry else None
-    return bool(run.host.get("warnings")) or (stolen or 0.0) > MAX_STEAL_PERCENT
 
 
 def caveat_text(simulated: Sequence[bool], profiles: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from ioplan.results.measure.tally import arrivals
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.headlines.headline import Place
 from ioplan.results.report.point import Point, does
-from ioplan.workload import Rate, Stream
+from ioplan.workload import Stream
 
 LARGE_BYTES = 64 * 1024
 """From this mean size on, bytes per second say more than I/Os per second."""
@@ -150,20 +150,16 @@ def axis_name(name: str) -> str:
     return SHORT.get(title, title)
 
 
-def _rate_text(rate: Rate) -> str:
-    """`10.0k IOPS`, `5.00k to 20.0k IOPS`: a queue depth only caps what waits."""
-    ends = dict.fromkeys((min(rate.all_per_s), max(rate.all_per_s)))
-    if rate.iops is None:
-        return " to ".join(bandwidth_text(end) for end in ends)
-    return " to ".join(map(iops_text, ends)) + " IOPS"
-
-
 def _depth(streams: Sequence[Stream]) -> str:
+    """`QD 4`; of a rate `10.0k IOPS`, as the queue depth only caps what waits."""
     if len(streams) > 1:
         return ""
     (stream,) = streams
-    if stream.rate:
-        return _rate_text(stream.rate)
+    if rate := stream.rate:
+        ends = dict.fromkeys((min(rate.all_per_s), max(rate.all_per_s)))
+        is_iops = rate.iops is not None
+        texts = map(iops_text if is_iops else bandwidth_text, ends)
+        return " to ".join(texts) + " IOPS" * is_iops
     threads = f"{stream.threads} threads, " if stream.threads > 1 else ""
     return f"{threads}QD {stream.qd}"
 
@@ -173,9 +169,8 @@ def last_alike(points: Sequence[Point]) -> list[Point]:
     if not any("step" in point.dimensions for point in points):
         return list(points)
     cells = grouped(points, lambda p: tuple(a for a in place(p) if a[0] != "step"))
-    steps = list(cells.values())
-    is_alike = all(_streams(p) == _streams(own[0]) for own in steps for p in own)
-    return [own[-1] for own in steps] if is_alike else list(points)
+    is_alike = all(len({*map(_streams, own)}) == 1 for own in cells.values())
+    return [own[-1] for own in cells.values()] if is_alike else list(points)
 
 
 def _streams(point: Point) -> tuple[Stream, ...]:
