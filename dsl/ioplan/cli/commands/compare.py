@@ -15,11 +15,12 @@ from ioplan.cli.sessions.written import Written, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse_quantity
-from ioplan.results.compare.blocks import github, junit, markdown, text
+from ioplan.results.compare.blocks import blocks, github, junit, markdown
 from ioplan.results.compare.comparison import Comparison
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question, compare
 from ioplan.results.compare.side import Side, side_of
 from ioplan.results.report.reader import Reader
+from ioplan.results.report.writers import terminal
 from ioplan.results.store.store import Store
 
 NO_RATIO = ("errors", "temperature")
@@ -142,7 +143,7 @@ def _json(found: Comparison, _: bool) -> bytes:
 
 
 WRITERS: dict[str, Callable[[Comparison, bool], Written]] = {
-    "text": text,
+    "text": lambda found, everything: terminal(blocks(found, everything)),
     "json": _json,
     "markdown": lambda found, _: markdown(found).encode(),
     "junit": lambda found, _: junit(found),

@@ -8,8 +8,6 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from rich.console import RenderableType
-
 from ioplan.core.grouping import grouped
 from ioplan.core.text import counted, printable
 from ioplan.core.units import digits, metric_text, percent_text, ratio_text
@@ -31,10 +29,10 @@ from ioplan.results.compare.decision import (
 )
 from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.side import side_of
-from ioplan.results.report import writers
 from ioplan.results.report.blocks import Judged, Table, Text, Tone
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.sentences import place_text
+from ioplan.results.report.writers import markdown as markdown_of
 from ioplan.results.store.store import Store
 
 TONES: dict[RowVerdict, Tone] = {
@@ -77,7 +75,9 @@ def blocks(
         yield _table(ALL_CELLS, columns, comparison.all_cells, reasons)
     for test, group in groupby(comparison.rows, key=lambda row: row.test):
         rows = [row for row in group if everything or row.verdict != "equal"]
-        shown = rows if everything else _decided_first(rows)
+        by_verdict = sorted(rows, key=lambda row: row.verdict == "inconclusive")
+        chosen = {id(row) for row in by_verdict[: None if everything else MOST_ROWS]}
+        shown = [row for row in rows if id(row) in chosen]
         if shown:
             yield _table(test, _columns(comparison, shown), shown, reasons)
         if more := len(rows) - len(shown):
@@ -104,13 +104,6 @@ def _drive_text(side: SideSummary) -> str:
 def _side_text(name: str, side: SideSummary) -> str:
     what = f"plan {side.plan}, drive {_drive_text(side)}, backend {side.backend}"
     return f"{name} {', '.join(side.sessions)}: {what}"
-
-
-def _decided_first(rows: Sequence[Row]) -> Sequence[Row]:
-    """As many as a person reads, in their order: decided ones before others."""
-    places = range(len(rows))
-    ranked = sorted(places, key=lambda at: rows[at].verdict == "inconclusive")
-    return [rows[at] for at in sorted(ranked[:MOST_ROWS])]
 
 
 # Tables.
@@ -159,15 +152,13 @@ def _all_cells_columns(comparison: Comparison) -> Columns:
 
 
 def _changes(comparison: Comparison, rows: Sequence[JudgedMetric]) -> Columns:
-    is_ratio = comparison.is_of_drives or comparison.is_single
-    change_text = ratio_text if is_ratio else percent_change
-    end_text = ratio_text if is_ratio else _signed
-    ends = [row.low and row.high and (row.low, row.high) for row in rows]
+    name, change_text, end_text = "change", percent_change, _signed
+    if comparison.is_of_drives or comparison.is_single:
+        name, change_text, end_text = "ratio", ratio_text, ratio_text
+    ends = [(row.low, row.high) if row.low and row.high else () for row in rows]
     return {
-        "ratio" if is_ratio else "change": [
-            change_text(row.ratio) if row.ratio is not None else "–" for row in rows
-        ],
-        "95 % interval": [" … ".join(map(end_text, pair or ())) for pair in ends],
+        name: ["–" if row.ratio is None else change_text(row.ratio) for row in rows],
+        "95 % interval": [" … ".join(map(end_text, pair)) for pair in ends],
     }
 
 
@@ -201,10 +192,9 @@ def sentence(comparison: Comparison) -> str:
     ]
     if comparison.missing:
         counts.append(f"{counted(len(comparison.missing), 'cell')} missing")
-    text = f"{heading(comparison)}: {', '.join(counts)}"
-    if not comparison.count("equal"):
-        return text
-    return f"{text}; changes below {comparison.threshold_percent:g} % count as equal"
+    equal = f"; changes below {comparison.threshold_percent:g} % count as equal"
+    equal *= bool(comparison.count("equal"))
+    return f"{heading(comparison)}: {', '.join(counts)}{equal}"
 
 
 def _open_groups(rows: Iterable[Row]) -> list[list[Row]]:
@@ -214,20 +204,20 @@ def _open_groups(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:
-    first = rows[0]
-    is_unknown = first.why == UNKNOWN_NOISE
-    why = "1 session a side" if is_unknown and comparison.is_single else first.why
-    if first.verdict == "suspected" or first.why == OTHER_METHOD:
-        return why
-    if not any(row.ratio for row in rows):
+    first, why = rows[0], rows[0].why
+    if why == UNKNOWN_NOISE and comparison.is_single:
+        why = "1 session a side"
+    is_closed = first.verdict == "suspected" or why == OTHER_METHOD
+    if is_closed or not any(row.ratio for row in rows):
         return why
     needed = sorted(row.sessions_needed or MOST + 1 for row in rows)
     count = needed[(len(needed) - 1) // 2]
-    scope = "" if needed[0] == needed[-1] else " for half of them"
+    is_half = needed[0] != needed[-1]
     if count > MOST:
-        return f"{why}; it takes more than {MOST} runs a side to decide{scope}"
+        more = f"it takes more than {MOST} runs a side to decide"
+        return f"{why}; {more}{' for half of them' * is_half}"
     many = f"run each side {count} times, in turn ({alternating(count)})"
-    return f"{why}; {many}" + (", to decide half of them" if scope else "")
+    return f"{why}; {many}{', to decide half of them' * is_half}"
 
 
 def alternating(count: int) -> str:
@@ -248,24 +238,22 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             f"of {ASSUMED_PERCENT:g} %"
         )
     yield from _consecutive_texts(comparison)
-    failed = {
-        (row.test, place_text(row.cell, row.step)): row.why
+    yield from dict.fromkeys(
+        f"{row.test} {place_text(row.cell, row.step)}: {row.why}"
         for row in comparison.rows
         if row.why and row.verdict == "worse"
-    }
-    for (test, cell), why in failed.items():
-        yield f"{test} {cell}: {why}"
+    )
     remarks = Counter(remark for row in comparison.rows for remark in row.remarks)
     for remark, count in remarks.items():
         yield f"{counted(count, 'row')}: {remark}"
     if comparison.base.finished:
-        yield from _named("BASE has no", comparison.only_new, MOST_NAMED)
+        yield from _named("BASE has no ", comparison.only_new, MOST_NAMED)
 
 
 def noise_texts(comparison: Comparison) -> Iterator[str]:
     """How much sessions differ, by which sessions, and how much drives differ."""
-    for source in dict.fromkeys(noise.source for noise in comparison.noise):
-        same = [noise for noise in comparison.noise if noise.source == source]
+    by_source = grouped(comparison.noise, key=lambda noise: noise.source)
+    for source, same in by_source.items():
         if sizes := _sizes(same, "session_percent"):
             yield f"run-to-run variation: {sizes}, from {source}"
         elif sizes := _sizes(same, "run_percent"):
@@ -276,19 +264,16 @@ def noise_texts(comparison: Comparison) -> Iterator[str]:
 
 
 def _sizes(noise: Iterable[NoiseSummary], name: str) -> str:
-    sizes = ((one.metric, getattr(one, name)) for one in noise)
-    return ", ".join(
-        f"{percent_text(size)} ({metric})" for metric, size in sizes if size
-    )
+    sizes = ((own.metric, getattr(own, name)) for own in noise)
+    texts = (f"{percent_text(size)} ({metric})" for metric, size in sizes if size)
+    return ", ".join(texts)
 
 
 def _consecutive_texts(comparison: Comparison) -> Iterator[str]:
     """Sides that ran one after the other count for less than they have."""
     present = [len(side.sessions) for side in (comparison.base, comparison.new)]
-    counts = [
-        max((getattr(row, name) for row in comparison.rows), default=0)
-        for name in ("base_sessions", "new_sessions")
-    ]
+    units = [(row.base_sessions, row.new_sessions) for row in comparison.rows]
+    counts = [max(own) for own in zip((0, 0), *units, strict=True)]
     if counts < present:
         yield (
             f"{present[0]} + {present[1]} sessions count as {counts[0]} + {counts[1]}: "
@@ -299,24 +284,18 @@ def _consecutive_texts(comparison: Comparison) -> Iterator[str]:
 
 def _named(prefix: str, cells: Iterable[str], most: int) -> Iterator[str]:
     names = list(dict.fromkeys(cells))
-    for name in names[:most]:
-        yield f"{prefix} {name}".strip()
-    if len(names) > most:
-        yield f"{prefix} {len(names) - most:,} more cells".strip()
+    more = [f"{len(names) - most:,} more cells"] * (len(names) > most)
+    return (f"{prefix}{name}" for name in (*names[:most], *more))
 
 
-# The terminal, Markdown, JUnit's XML, and annotations of GitHub.
-
-
-def text(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
-    return writers.terminal(blocks(comparison, everything))
+# Markdown, JUnit's XML, and annotations of GitHub.
 
 
 def markdown(comparison: Comparison) -> str:
     """The sentence first, for a pull request."""
     _heading, *parts = blocks(comparison)
     first = sorted(parts, key=lambda part: getattr(part, "tone", "") != "strong")
-    return writers.markdown(first)
+    return markdown_of(first)
 
 
 class Case(NamedTuple):
@@ -382,32 +361,30 @@ def _github(message: str) -> str:
 
 
 ELEMENTS: dict[Tone, str] = {"bad": "failure", "warning": "skipped"}
+COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 def junit(comparison: Comparison) -> bytes:
     """Worse is a failure, what is not decided is skipped, a missing cell an error."""
     root = Element("testsuites", name="ioplan compare")
     for title, group in groupby(_cases(comparison), key=lambda case: case.suite):
-        _suite(root, printable(title), list(group))
+        cases, suite = list(group), SubElement(root, "testsuite", name=printable(title))
+        kinds = [
+            "error" if case.verdict == MISSING else ELEMENTS.get(case.tone, "")
+            for case in cases
+        ]
+        suite.set("tests", str(len(cases)))
+        for kind, name in COUNTS.items():
+            suite.set(name, str(kinds.count(kind)))
+        for case, kind in zip(cases, kinds, strict=True):
+            named = {"classname": printable(title), "name": printable(case.name)}
+            element, message = SubElement(suite, "testcase", named), case.message
+            if kind:
+                SubElement(element, kind, message=printable(message))
+            else:
+                SubElement(element, "system-out").text = printable(message)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
-
-
-def _suite(root: Element, title: str, cases: Sequence[Case]) -> None:
-    suite = SubElement(root, "testsuite", name=title, tests=str(len(cases)))
-    count = Counter[str]()
-    for case in cases:
-        attributes = {"classname": title, "name": printable(case.name)}
-        element = SubElement(suite, "testcase", attributes)
-        kind = "error" if case.verdict == MISSING else ELEMENTS.get(case.tone, "")
-        count[kind] += 1
-        message = printable(case.message)
-        if kind:
-            SubElement(element, kind, message=message)
-        else:
-            SubElement(element, "system-out").text = message
-    for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped",) * 2):
-        suite.set(name, str(count[kind]))
 
 
 # The lines of a report of two sides.
@@ -439,9 +416,8 @@ def _lines(comparison: Comparison) -> Iterator[Judged]:
     yield Judged("none", sentence(comparison))
     yield from (Judged("undecided", text) for text in comparison.differences)
     for case in _cases(comparison, reasons=False):
-        outcome = OUTCOMES.get(case.tone, "undecided")
-        if case.suite == ALL_CELLS:
-            yield Judged(outcome, f"{ALL_CELLS}, {case.name}: {case.message}")
-        elif case.suite == MISSING:
-            yield Judged(outcome, case.message)
+        where = f"{ALL_CELLS}, {case.name}: " * (case.suite == ALL_CELLS)
+        if where or case.suite == MISSING:
+            outcome = OUTCOMES.get(case.tone, "undecided")
+            yield Judged(outcome, where + case.message)
     yield from (Judged("none", text) for text in noise_texts(comparison))

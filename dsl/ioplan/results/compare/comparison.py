@@ -125,11 +125,13 @@ class Comparison(Model):
     def missing(self) -> tuple[str, ...]:
         """Cells that were to be compared and were not: those that NEW has not, or an
         unfinished BASE. A cell that is new in the plan of NEW is not missing."""
-        base = () if self.base.finished else self.only_new
-        return (
-            *(f"NEW has not measured {cell}" for cell in self.only_base),
-            *(f"BASE has not measured {cell}" for cell in base),
-            *(f"BASE and NEW have not measured {cell}" for cell in self.neither),
+        sides = {
+            "NEW has": self.only_base,
+            "BASE has": () if self.base.finished else self.only_new,
+            "BASE and NEW have": self.neither,
+        }
+        return tuple(
+            f"{side} not measured {cell}" for side, own in sides.items() for cell in own
         )
 
     @property
@@ -143,12 +145,11 @@ class Comparison(Model):
 
 
 def side_summary(sessions: Sequence[Session], drives: Iterable[str]) -> SideSummary:
-    def listed(name: str) -> str:
-        return ", ".join(dict.fromkeys(getattr(one, name) for one in sessions))
-
+    names = ("plan", "target", "backend", "ioplan")
+    values = {name: dict.fromkeys(getattr(s, name) for s in sessions) for name in names}
     return SideSummary(
         sessions=tuple(session.id for session in sessions),
-        **{name: listed(name) for name in ("plan", "target", "backend", "ioplan")},
+        **{name: ", ".join(texts) for name, texts in values.items()},
         drives=tuple(sorted(drives)),
         finished=all(session.status == "ok" for session in sessions),
     )

@@ -123,21 +123,13 @@ class Estimate(Struct, frozen=True):
     degrees: float
     noise: float
 
-    @property
-    def ratio(self) -> float:
-        return exp(self.difference)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The ratio's interval at 95 % confidence: Student's on the logarithms."""
-        half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
-        return exp(self.difference - half), exp(self.difference + half)
-
     def summary(self) -> dict[str, float]:
-        """As fields of a row."""
-        low, high = self.interval
-        noise = percent(Variance(self.noise**2, 0))
-        return {"ratio": self.ratio, "low": low, "high": high, "noise_percent": noise}
+        """As fields of a row: the ratio's interval at 95 % confidence is Student's on
+        the logarithms."""
+        half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
+        ends = {"ratio": 0.0, "low": -half, "high": half}
+        fields = {name: exp(self.difference + end) for name, end in ends.items()}
+        return fields | {"noise_percent": percent(Variance(self.noise**2, 0))}
 
     def is_within(self, threshold: float) -> bool:
         return self._exceeds_half_interval(log1p(threshold) - abs(self.difference))
@@ -247,13 +239,10 @@ def sessions_needed(
     for count in range(FEW_UNITS, MOST + 1):
         error = sqrt(2 * noise.value / count)
         degrees = noise.degrees + 2 * (count - 1)
-        if distance > error * _margin(p_value, _rounded(degrees)):
+        rounded = inf if degrees > 300 else float(ceil(degrees))
+        if distance > error * _margin(p_value, rounded):
             return count
     return None
-
-
-def _rounded(degrees: float) -> float:
-    return inf if degrees > 300 else float(ceil(degrees))
 
 
 @lru_cache(1024)
@@ -359,9 +348,7 @@ def hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def _in_order(adjusted: NDArray[np.float64], order: NDArray[np.intp]) -> list[float]:
-    values = np.empty_like(adjusted)
-    values[order] = adjusted
-    numbers: list[float] = values.tolist()
+    numbers: list[float] = adjusted[np.argsort(order)].tolist()
     return numbers
 
 

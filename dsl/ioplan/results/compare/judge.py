@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import exp, log1p
+from operator import itemgetter
 from statistics import fmean, median
 from typing import Any
 
 from msgspec import Struct
 
+from ioplan.core.grouping import grouped
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.planner.places import not_measured, places_of
@@ -83,9 +85,8 @@ class Question(Struct, frozen=True):
 def compare(reader: Reader, base: Side, new: Side, question: Question) -> Comparison:
     pairs, only_base, only_new = align(base.cells, new.cells)
     places = [(pair, m) for pair in pairs for m in _metrics(pair, question)]
-    by_metric: dict[Metric, list[CellPair]] = {}
-    for pair, metric in places:
-        by_metric.setdefault(metric, []).append(pair)
+    grouped_places = grouped(places, key=itemgetter(1)).items()
+    by_metric = {metric: [pair for pair, _ in own] for metric, own in grouped_places}
     peers = peers_of(reader.store, base, new, any(map(needs_parts, by_metric)))
     tables = [
         _table(RunFigures(reader, metric), peers, own, (base, new), question)
@@ -262,28 +263,29 @@ class Rows(Struct, frozen=True):
 
 
 def _without_figure(cells: CellPair, pair: MetricPair) -> dict[str, Any]:
+    base, new = pair.base.why, pair.new.why
     if cells.new.failed and not cells.base.failed:
-        return {"verdict": "worse", "why": f"NEW failed: {pair.new.why}"}
-    side = "BASE" if pair.base.why else "NEW"
-    why = f"{side}: {pair.base.why or pair.new.why}"
-    return {"verdict": "inconclusive", "why": why}
+        return {"verdict": "worse", "why": f"NEW failed: {new}"}
+    return {
+        "verdict": "inconclusive",
+        "why": f"BASE: {base}" if base else f"NEW: {new}",
+    }
 
 
 def _noise_summary(table: MetricTable) -> NoiseSummary:
     noise = table.noise
-    sessions = [noise.session(pair.new.key) for pair in table.pairs]
     is_estimated = noise.source not in ("", ASSUMED_SOURCE)
     return NoiseSummary(
         metric=str(table.metric),
-        run_percent=_median_percent(*noise.run.values()),
-        session_percent=_median_percent(*sessions),
-        shared_percent=_median_percent(noise.shared if is_estimated else None),
-        drive_percent=_median_percent(noise.drive),
+        run_percent=_median_percent(noise.run.values()),
+        session_percent=_median_percent(noise.session(p.new.key) for p in table.pairs),
+        shared_percent=_median_percent([noise.shared] * is_estimated),
+        drive_percent=_median_percent([noise.drive]),
         source=noise.source or UNKNOWN_NOISE,
     )
 
 
-def _median_percent(*variances: Variance | None) -> float | None:
+def _median_percent(variances: Iterable[Variance | None]) -> float | None:
     sizes = [percent(variance) for variance in variances if variance]
     return median(sizes) if sizes else None
 

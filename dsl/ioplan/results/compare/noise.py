@@ -147,10 +147,9 @@ class SquareSums(Struct):
     degrees: dict[Key, float] = {}
 
     def add(self, key: Key, squares: float, degrees: float) -> None:
-        if squares <= self.negligible * degrees:
-            return
-        self.sums[key] = self.sums.get(key, 0.0) + squares
-        self.degrees[key] = self.degrees.get(key, 0.0) + degrees
+        if squares > self.negligible * degrees:
+            self.sums[key] = self.sums.get(key, 0.0) + squares
+            self.degrees[key] = self.degrees.get(key, 0.0) + degrees
 
     def variance(self, key: Key, floor: float) -> Variance | None:
         degrees = self.degrees.get(key, 0.0)
@@ -180,16 +179,11 @@ def _add_group(
 
 def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]:
     """By session, the deviations from the group's means, of cells that it repeated."""
-    rows = [
-        {key: fmean(logs[key]) for key in keys if logs.get(key)}
-        for logs in group.sessions
-    ]
+    rows = [_means([logs], keys) for logs in group.sessions]
     columns = {key: [row[key] for row in rows if key in row] for key in keys}
     means = {key: fmean(column) for key, column in columns.items() if len(column) > 1}
-    for row in rows:
-        deviations = {key: row[key] - means[key] for key in row if key in means}
-        if deviations:
-            yield deviations
+    deviations = ({k: row[k] - means[k] for k in row if k in means} for row in rows)
+    return filter(None, deviations)
 
 
 def _run_sums(groups: Sequence[Group], keys: Sequence[Key]) -> SquareSums:

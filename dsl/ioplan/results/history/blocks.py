@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
@@ -21,7 +21,7 @@ from ioplan.results.report.blocks import (
 )
 from ioplan.results.report.build import Document
 from ioplan.results.report.charts.request import NAMES
-from ioplan.results.report.documents import ChartSpec, Column, Frame
+from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
 from ioplan.results.report.first_screen import MOST_CHIPS
 from ioplan.results.report.terminal.sparkline import level_line
 
@@ -30,8 +30,6 @@ CALM = 0.1
 """A sparkline reaches this share up and down at least: little noise is to look so."""
 MOST_ROWS = 40
 OUTCOMES: dict[str, Outcome] = {"worse": "failed", "better": "held"}
-NO_OTHER = "nothing else that is recorded changed"
-GRADUAL = "gradual, so no single session is the cause"
 WHEN = {-1: "the session before", 0: "with it", 1: "the session after"}
 
 
@@ -53,7 +51,8 @@ def _changes(history: History) -> Iterator[Judged]:
 
 
 def _heading(series: Series) -> str:
-    return f"{series.metric}: {group_text(series)}"
+    group = ", ".join(filter(None, series.group.values()))
+    return f"{series.metric}: {group or 'all sessions'}"
 
 
 def _table(heading: str, group: Sequence[Series]) -> Table:
@@ -65,8 +64,7 @@ def _table(heading: str, group: Sequence[Series]) -> Table:
         texts = series.name, _sparkline(series), count, newest, band, changes or "–"
         rows.append(tuple(map(Text, texts)))
     headings = ("cell", "history", "sessions", "newest", "band", "changes")
-    numeric = frozenset(range(1, len(headings)))
-    return Table(heading, headings, tuple(rows), numeric)
+    return Table(heading, headings, tuple(rows), frozenset(range(1, len(headings))))
 
 
 def _sparkline(series: Series) -> str:
@@ -100,10 +98,6 @@ def _sessions(series: Series, everything: bool) -> Iterator[Line | Table]:
 # Words.
 
 
-def group_text(series: Series) -> str:
-    return ", ".join(filter(None, series.group.values())) or "all sessions"
-
-
 def band_text(series: Series) -> str:
     """How far a session of the newest level may be from it."""
     if series.noise_percent is None or not series.levels:
@@ -121,32 +115,30 @@ def change_lines(series: Series) -> Iterator[Judged]:
     for change in series.changes:
         yield Judged(OUTCOMES[change.verdict], change_line(series, change))
     for newest in series.signals[-1:]:
-        since = f"a change since {newest.session}"
-        if newest.state == "suspected":
-            text = f"suspected: {since}; more sessions confirm or withdraw it"
-            yield Judged("undecided", text)
-        elif newest.state == "withdrawn":
-            yield Judged("undecided", f"withdrawn: {since}, by {newest.seen}")
+        ends = {
+            "suspected": "; more sessions confirm or withdraw it",
+            "withdrawn": f", by {newest.seen}",
+        }
+        if newest.state in ends:
+            since = f"{newest.state}: a change since {newest.session}"
+            yield Judged("undecided", since + ends[newest.state])
 
 
 def change_line(series: Series, change: Change) -> str:
     """`worse: iops 100k -> 94.9k, -5.1 % (…) since …; with it: …`."""
     ends = (metric_text(end, series.unit) for end in (change.before, change.after))
     interval = f"{percent_change(change.low)} to {percent_change(change.high)}"
-    drift, about = ("drift of ", "about ") if change.kind == "drift" else ("", "")
+    drift, about, cause = "", "", "nothing else that is recorded changed"
+    if change.kind == "drift":
+        drift, about = "drift of ", "about "
+        cause = "gradual, so no single session is the cause"
+    elif change.with_it:
+        cause = f"{WHEN[change.with_it_off]}: {', '.join(change.with_it)}"
     return (
         f"{change.verdict}: {drift}{series.metric} {' -> '.join(ends)}, "
         f"{percent_change(change.ratio)} ({interval}) since {about}{change.session}; "
-        f"{_cause(change)}"
+        f"{cause}"
     )
-
-
-def _cause(change: Change) -> str:
-    if change.kind == "drift":
-        return GRADUAL
-    if not change.with_it:
-        return NO_OTHER
-    return f"{WHEN[change.with_it_off]}: {', '.join(change.with_it)}"
 
 
 def sentence(history: History) -> str:
@@ -158,9 +150,9 @@ def sentence(history: History) -> str:
         return f"{scope}: {why}"
     changes = counted(history.changes, "change") if history.changes else "no change"
     suspected = sum(series.is_suspected for series in judged)
-    doubt = f", {suspected} suspected" if suspected else ""
+    doubt = f", {suspected} suspected" * bool(suspected)
     short = len(history.series) - len(judged)
-    left = f", {short} of them too short to call one" if short else ""
+    left = f", {short} of them too short to call one" * bool(short)
     return f"{changes} confirmed{doubt} in {scope}{left}; {_promise(history, judged)}"
 
 
@@ -168,11 +160,10 @@ def _promise(history: History, judged: Sequence[Series]) -> str:
     years = 1 / (history.watched * budget(history.watched))
     period = "a year" if years <= 1 else f"in {years:.0f} years"
     promise = f"at most one false alarm {period} over {history.watched:,} series"
-    others = [series for series in judged if not series.is_accounted_for]
+    others = [s.correlation or 0.0 for s in judged if not s.is_accounted_for]
     if not others:
         return promise
-    most = max(series.correlation or 0.0 for series in others)
-    sessions = f"sessions too correlated to be modelled ({most:.2f})"
+    sessions = f"sessions too correlated to be modelled ({max(others):.2f})"
     if len(others) == len(judged):
         return f"no promise on false alarms: {sessions}"
     return f"{promise}, without the {len(others)} that have {sessions}"
@@ -182,6 +173,7 @@ def _promise(history: History, judged: Sequence[Series]) -> str:
 
 X = Column("x", "session, the oldest first", "")
 NAMED = (*(Column(n, n) for n in ("session", "began")), Column("with", "changed"))
+UNNAMED = ("", "", "")
 MOST_POINTS = 5000
 BAND = (
     "line and band: the mean of a level, and where 19 of 20 of its sessions lie; a "
@@ -193,12 +185,11 @@ def document(history: History, made: str) -> Document:
     changes = [*_changes(history)]
     outcomes = {line.outcome for line in changes}
     dates = [_date(point) for series in history.series for point in series.points]
-    number = counted(history.sessions, "session")
-    ends = f"{number}, {min(dates)} to {max(dates)} UTC" if dates else number
+    ends = counted(history.sessions, "session"), f"{min(dates)} to {max(dates)} UTC"
     return Document(
         screen=FirstScreen(
             title=f"History of {history.plan}",
-            line=f"{ends} · series parted by {', '.join(history.by)}",
+            line=f"{', '.join(ends)} · series parted by {', '.join(history.by)}",
             outcome=next((v for v in OUTCOMES.values() if v in outcomes), "none"),
             sentence=f"{sentence(history)}.",
             chips=tuple(Chip(o.text, o.tone) for o in changes[:MOST_CHIPS]),
@@ -210,46 +201,35 @@ def document(history: History, made: str) -> Document:
 
 def picture(series: Series) -> ChartSpec:
     """Points, levels with their bands, and breaks where these change."""
-    title = NAMES.get(series.metric, series.metric)
-    y = Column("y", title, series.unit)
+    y = Column("y", NAMES.get(series.metric, series.metric), series.unit)
     first = max(0, len(series.points) - MOST_POINTS)
     rows = [
         (place, own.value, own.session, _date(own), "; ".join(own.changed))
-        for place, own in enumerate(series.points, 1)
-        if place > first
+        for place, own in enumerate(series.points[first:], first + 1)
     ]
+    bands = (_bands(own, first) for own in series.levels if own.last >= first)
+    sides = (Column(key, name, X.unit) for key, name in (("x", "from"), ("x2", "to")))
+    ends = (Column(key, key, y.unit) for key in ("mean", "low", "high"))
     notes = [BAND, f"band {band_text(series)}", *filter(None, [series.why])]
     if first:
         notes.append(f"the newest {MOST_POINTS:,} of {len(series.points):,} sessions")
     return ChartSpec(
         kind="history",
-        title=f"{series.name}: {title}",
+        title=f"{series.name}: {y.title}",
         line="",
         frame=Frame((X, y, *NAMED), rows),
-        overlay=_levels(series, y, first),
+        overlay=Frame((*sides, *ends, *NAMED), [*chain.from_iterable(bands)]),
         notes=tuple(notes),
     )
 
 
-def _levels(series: Series, y: Column, first: int) -> Frame:
-    levels = [level for level in series.levels if level.last >= first]
-    bands = (band for own in levels for band in _bands(own, max(first, own.first)))
-    columns = (
-        Column("x", "from", X.unit),
-        Column("x2", "to", X.unit),
-        *(Column(key, key, y.unit) for key in ("mean", "low", "high")),
-        *NAMED,
-    )
-    return Frame(columns, [(*band, "", "", "") for band in bands])
-
-
-def _bands(level: Level, first: int) -> Iterator[tuple[float, ...]]:
+def _bands(level: Level, first: int) -> Iterator[tuple[Value, ...]]:
     """From, to, middle and both ends; of a drift, for each session."""
-    ends = level.value, level.low, level.high
+    first, ends = max(first, level.first), (level.value, level.low, level.high)
     if level.began == level.value:
-        yield first + 0.6, level.last + 1.4, *ends
+        yield first + 0.6, level.last + 1.4, *ends, *UNNAMED
         return
     step = (level.value / level.began) ** (1 / (level.last - level.first))
     for at in range(first, level.last + 1):
         factor = step ** (at - level.last)
-        yield at + 0.5, at + 1.5, *(factor * end for end in ends)
+        yield at + 0.5, at + 1.5, *(factor * end for end in ends), *UNNAMED

@@ -230,11 +230,11 @@ def _limits(starts: tuple[str, ...], watched: int) -> tuple[float, ...]:
 def _points(
     sessions: Sequence[SessionFigures], values: Sequence[float]
 ) -> Iterator[Point]:
-    before = sessions[0].conditions if sessions else {}
-    for session, value in zip(sessions, values, strict=True):
+    for before, session, value in zip(
+        [*sessions[:1], *sessions], sessions, values, strict=False
+    ):
+        others = changed(before.conditions, session.conditions)
         place = {"session": session.session, "at": session.at}
-        others = changed(before, session.conditions)
-        before = session.conditions
         yield Point.complete({**place, "value": exp(value), "changed": others})
 
 
@@ -357,22 +357,22 @@ def _changes(
             moves.append(("step", segment.step, last.last, variance))
         if segment.drift:
             moves.append(("drift", segment.drift, fit.first, 12 * own))
-        last = fit
+        last, start = fit, sessions[segment.start]
         for kind, evidence, before, variance in moves:
             after, others, off = fit.last, tuple[str, ...](), 0
             if kind == "step":
                 after, (others, off) = fit.first, _others(sessions, segment.start)
-            half = noise.half_interval(variance)
+            half, change = noise.half_interval(variance), after - before
             yield Change(
                 kind=kind,
                 point=segment.start,
-                session=sessions[segment.start].session,
-                at=sessions[segment.start].at,
+                session=start.session,
+                at=start.at,
                 before=exp(before),
                 after=exp(after),
-                ratio=exp(after - before),
-                low=exp(after - before - half),
-                high=exp(after - before + half),
+                ratio=exp(change),
+                low=exp(change - half),
+                high=exp(change + half),
                 chance=exp(-evidence),
                 verdict="better" if (after > before) == more_is_better else "worse",
                 with_it=others,

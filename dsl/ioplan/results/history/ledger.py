@@ -31,7 +31,12 @@ def recorded(store: Store, history: History) -> History:
     stored, at = _stored(store), datetime.now(UTC).isoformat()
     all_series, events = [], []
     for series in history.series:
-        key = _key(history, series)
+        # a digest: serial numbers and hosts are not for a shared event
+        place = series.run_id or f"{history.plan}: {series.test}"
+        parts = json.dumps(
+            [series.group, place, series.metric, series.cell], sort_keys=True
+        )
+        key = sha256(parts.encode()).hexdigest()[:DIGITS]
         before = stored.get(key, [])
         signals = (*before, *added(before, series))
         all_series.append(series.model_copy(update={"signals": signals}))
@@ -68,13 +73,6 @@ def standing(entries: Sequence[SignalEntry]) -> list[str]:
         elif entry.state == "withdrawn":
             sessions.pop(entry.session, None)
     return list(sessions)
-
-
-def _key(history: History, series: Series) -> str:
-    """A digest of a series: serial numbers and hosts are not for a shared event."""
-    place = series.run_id or f"{history.plan}: {series.test}"
-    parts = [series.group, place, series.metric, series.cell]
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def _stored(store: Store) -> dict[str, list[SignalEntry]]:

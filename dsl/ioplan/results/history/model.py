@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ioplan.core.model import Model
+from ioplan.results.report.sentences import place_text
 
 
 class Point(Model):
@@ -84,8 +85,7 @@ class Series(Model):
 
     @property
     def name(self) -> str:
-        cell = " ".join(f"{axis}={value}" for axis, value in self.cell.items())
-        return f"{self.test} {cell}".strip()
+        return f"{self.test} {place_text(self.cell)}".strip()
 
 
 class History(Model):

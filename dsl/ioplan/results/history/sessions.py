@@ -289,8 +289,4 @@ def values_of(
 ) -> list[tuple[int, float]]:
     """The mean logarithm of every session that has the cell, and its place."""
     logs = [session.figures[metric].get(cell.key) for session in sessions]
-    return [
-        (place, own[0] if len(own) == 1 else sum(own) / len(own))
-        for place, own in enumerate(logs)
-        if own
-    ]
+    return [(place, sum(own) / len(own)) for place, own in enumerate(logs) if own]
