@@ -151,7 +151,7 @@ def test_plans_ask_for_it(tmp_path, store_path):
     tables = ioplan("show", "--tables").out
     assert ", WAF 1.00" in tables and "held: expect waf > 1.2" in tables
     assert "failed: expect media_written < 100MB: " in out.replace("\n", " ")
-    assert "undecided: expect waf < 2: – (nothing was written)" in out
+    assert "undecided: expect waf < 2: –, limit 2.00 x (nothing was written)" in out
     with Store.open(store_path) as store:
         prepared, wrote, _ = store.records(store.session("last").id)
     assert prepared.wear and wrote.wear and wrote.wear.source == "simulated"

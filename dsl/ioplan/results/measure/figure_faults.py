@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from math import hypot, isclose, sqrt
-from typing import TypeAlias
 
 import numpy as np
 
@@ -61,8 +60,8 @@ that others keep busy."""
 NOTHING = DirectionResult(
     ios=0, bytes=0, errors=0, iops=0, bandwidth_bytes_per_s=0, latency=None
 )
-Part: TypeAlias = tuple[DirectionResult, Histogram | None]
-Findings: TypeAlias = Iterator[tuple[Fault, str]]
+Part = tuple[DirectionResult, Histogram | None]
+Findings = Iterator[tuple[Fault, str]]
 """What is wrong, each with a text for it."""
 
 
@@ -246,8 +245,8 @@ class RunChecked:
         self.longest_s = longest_ns / SECOND_NS
         # no I/O can have taken longer, as it was issued in the run
         ends_s = max(record.run_s, record.lasted_s or 0, self.total_s)
-        before_s = self.job.warmup_ns / SECOND_NS
-        self.limit_s = ends_s * (1 + SLACK) + before_s + SLACK_S
+        self.before_s = self.job.warmup_ns / SECOND_NS
+        self.limit_s = ends_s * (1 + SLACK) + self.before_s + SLACK_S
 
 
 class StreamChecked:
@@ -262,8 +261,7 @@ class StreamChecked:
         self.errors = sum(done.errors for done in result.directions.values())
         self.data = _data(result)
         self.ios = sum(done.ios for done in self.data)
-        by: dict[Direction, DirectionResult] = defaultdict(lambda: NOTHING)
-        self.done = by | result.directions
+        self.done = defaultdict(lambda: NOTHING, result.directions)
         self.ends_early = bool(self.job.passes or self.job.limit_bytes)
         # by a trace, another stream or errors, and not by what is asked alone
         self.is_led = bool(stream.replay or stream.follows or self.errors)
@@ -275,18 +273,15 @@ class StreamChecked:
                 yield from self._size_faults(direction, done)
             if done.ios and done.latency:
                 yield from self._latency_faults(direction, done.latency)
-        yield from self._count_faults()
-        yield from self._flush_faults()
-        yield from self._amount_faults()
-        yield from self._own_time_faults()
-        yield from self._mix_faults()
-        yield from self._depth_faults()
+        yield from chain(self._count_faults(), self._flush_faults())
+        yield from chain(self._amount_faults(), self._own_time_faults())
+        yield from chain(self._mix_faults(), self._depth_faults())
         if self.result.gap_ns is not None:
             yield from self._gap_faults(self.result.gap_ns / SECOND_NS)
-        # no more can come than arrives, with the arrivals of the warm-up
-        per_s = max(self.stream.rate.all_per_s) if self.stream.rate else 0.0
-        time_s = self.run_s + self.job.warmup_ns / SECOND_NS
-        yield from rate_faults(self.stream, self.result, per_s, time_s)
+        if rate := self.stream.rate:
+            # no more can come than arrives, with the arrivals of the warm-up
+            per_s, time_s = max(rate.all_per_s), self.run_s + self.run.before_s
+            yield from rate_faults(self.stream, self.result, per_s, time_s)
 
     def _direction_faults(self) -> Findings:
         allowed = _allowed(self.stream)
@@ -313,15 +308,13 @@ class StreamChecked:
         low, high = min(sizes)[0], max(sizes)[0]
         pieces = (self.job.passes or 0) + 1  # I/Os cut at the end of a pass
         cut = pieces * self.slots * high if self.ends_early else 0
+        mean, square = (sum(s**n * share for s, share in sizes) for n in (1, 2))
+        allowed = SIGMAS * sqrt(max(0.0, square - mean**2) * ios)
+        allowed += cut + SLACK * mean * ios + 2 * self.slots * high
         if not low * ios - cut <= moved <= high * ios:
             text = f"{ios} {direction}s of {low} to {high} B moved {moved} B"
             yield Fault.SIZES, text
-            return
-        mean = sum(size * share for size, share in sizes)
-        square = sum(size**2 * share for size, share in sizes)
-        allowed = SIGMAS * sqrt(max(0.0, square - mean**2) * ios)
-        allowed += cut + SLACK * mean * ios + 2 * self.slots * high
-        if not self.errors and abs(moved - mean * ios) > allowed:
+        elif not self.errors and abs(moved - mean * ios) > allowed:
             text = f"{direction}s have {moved / ios:.0f} B in the mean, and "
             yield Fault.SIZES, f"{text}{mean:.0f} B were asked"
 
@@ -440,15 +433,15 @@ class StreamChecked:
 
     def _least_busy(self) -> float:
         """The least share of the time that slots of a closed loop are in use."""
-        stream, record = self.stream, self.run.record
+        stream, record, cpu = self.stream, self.run.record, self.run.record.cpu
         pauses = stream.pause_ns or stream.sync_every or self.is_led
         # who is done early waits for the others
         waits = self.ends_early and (len(self.job.streams) > 1 or stream.threads > 1)
         if pauses or record.events or record.power_cut or waits:
             return 0.0
-        if record.cpu is None or not self.run_s or stream.verify:
+        if cpu is None or not self.run_s or stream.verify:
             return LEAST_BUSY
-        used = (record.cpu.user_ns + record.cpu.system_ns) / SECOND_NS / self.run_s
+        used = (cpu.user_ns + cpu.system_ns) / SECOND_NS / self.run_s
         return max(LEAST_BUSY, 0.4 - used)
 
     def _gap_faults(self, gap_s: float) -> Findings:
@@ -460,8 +453,8 @@ class StreamChecked:
             yield Fault.RUN_TIME, text
         if len(self.job.streams) > 1 or not series:
             return
-        idle_s, edges_s = _longest_idle_s(series)
-        edges_s += 2 * (SLACK * run_s + EDGE_S) + SLACK_S
+        idle_s, length_s = _longest_idle_s(series), max(p.length_s for p in series)
+        edges_s = 2 * (length_s + SLACK * run_s + EDGE_S) + SLACK_S
         if abs(gap_s - idle_s) > edges_s:
             text = f"a gap of {gap_s:g} s, and {idle_s:g} s of intervals without I/Os"
             yield Fault.RUN_TIME, text
@@ -509,8 +502,8 @@ def _allowed(stream: JobStream) -> set[Direction]:
     return {d for d, may in zip((*DIRECTIONS, *SYNCS), used, strict=True) if may}
 
 
-def _longest_idle_s(series: Sequence[Interval]) -> tuple[float, float]:
-    """The longest time of intervals without an I/O, and that of two intervals."""
+def _longest_idle_s(series: Sequence[Interval]) -> float:
+    """The longest time of intervals without an I/O."""
     runs = groupby(series, lambda point: any(point.ios.values()))
     idle_s = [sum(point.length_s for point in run) for busy, run in runs if not busy]
-    return max(idle_s, default=0.0), 2 * max(point.length_s for point in series)
+    return max(idle_s, default=0.0)

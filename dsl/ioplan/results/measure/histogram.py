@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,11 @@ BITS = 7
 DIGITS = 3
 """Significant digits of a percentile: its bucket is up to 0.8 % wide."""
 
-Ints: TypeAlias = "npt.NDArray[np.int64]"
-Edges: TypeAlias = "npt.NDArray[np.uint64]"
+Ints = npt.NDArray[np.int64]
+Edges = npt.NDArray[np.uint64]
 
 
 def bucket_index(value_ns: int, bits: int = BITS) -> int:
-    """The bucket that a latency falls into."""
     if value_ns < 1 << bits:
         return value_ns
     shift = value_ns.bit_length() - 1 - bits
@@ -61,8 +60,7 @@ def bucket_ranges(bits: int = BITS) -> tuple[Edges, Edges]:
 def bucket_middles(bits: int = BITS) -> npt.NDArray[np.float64]:
     """The middles of all buckets; of a bucket with one value, that value."""
     lower, width = bucket_ranges(bits)
-    middles: npt.NDArray[np.float64] = lower + (width - 1) / 2
-    return middles
+    return np.asarray(lower + (width - 1) / 2)
 
 
 class Histogram:
@@ -121,11 +119,10 @@ class Histogram:
         return Histogram(*_sorted_sums(index, self.count), bits)
 
     def bins(self) -> Bins:
-        """Flat pairs, as `of` takes them."""
         return Bins(self)
 
     def flat(self) -> tuple[int, ...]:
-        """Bucket, count, bucket, count, …"""
+        """Bucket, count, bucket, count, …, as `of` takes them."""
         return tuple(np.array((self.index, self.count)).T.ravel().tolist())
 
     @cached_property
@@ -189,7 +186,6 @@ class Bins(Sequence[int]):
 
 
 def _sorted_sums(index: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Buckets in order, each once."""
     index, places = np.unique(index, return_inverse=True)
     sums = np.zeros(len(index), dtype=np.int64)
     np.add.at(sums, places, count)

@@ -86,7 +86,6 @@ class IntervalSums(CountsBuilder):
 
 
 def counts_of(slices: Sequence[Slice]) -> dict[str, StreamCountsBuilder]:
-    """The sums of several intervals, by stream."""
     streams: dict[str, StreamCountsBuilder] = {}
     for interval in slices:
         for (name, direction), counts in interval.cells.items():
@@ -222,7 +221,7 @@ class IntervalCounts:
     """
 
     def __init__(self, packed: bytes) -> None:
-        self.size, self._chunks = len(packed), list(_chunks(packed))
+        self._chunks = list(_chunks(packed))
 
     def __len__(self) -> int:
         return sum(chunk.intervals for chunk in self._chunks)
@@ -239,7 +238,6 @@ class IntervalCounts:
                         yield interval
 
     def sums(self) -> dict[Key, IntervalSums]:
-        """What each direction of each stream counted in all intervals."""
         sums = defaultdict[Key, IntervalSums](IntervalSums)
         for chunk in self._chunks:
             for part in _unpacked(chunk)[1]:

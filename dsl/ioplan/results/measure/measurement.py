@@ -100,7 +100,6 @@ class Measurement(Totals):
 
     @cached_property
     def _in_phases(self) -> dict[str, Streams]:
-        """What each stream counted in each phase."""
         phases: dict[str, Streams] = {}
         for name, streams in self.result.phases.items() if self.result else ():
             self._add_streams(phases.setdefault(name, {}), streams)
@@ -138,7 +137,6 @@ class Measurement(Totals):
 
     @property
     def cpu_percent(self) -> float | None:
-        """CPU use in percent of one core."""
         if self.cpu is None or self.run_ns <= 0:
             return None
         return 100 * (self.cpu.user_ns + self.cpu.system_ns) / self.run_ns

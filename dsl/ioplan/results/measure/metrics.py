@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from math import sqrt
 from operator import mul
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
@@ -38,7 +38,7 @@ from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts
 from ioplan.results.measure.series import lost_ios, recoveries, throttled
 from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
-from ioplan.results.measure.zero_losses import nothing_shown, shows, verify_facts
+from ioplan.results.measure.zero_losses import blocks
 from ioplan.workload import (
     DIRECTIONS,
     FOREVER_NS,
@@ -48,7 +48,7 @@ from ioplan.workload import (
     parts_of,
 )
 
-Measured: TypeAlias = RunRecord | PhaseResult | Totals
+Measured = RunRecord | PhaseResult | Totals
 """A run, or a part of one."""
 
 
@@ -126,12 +126,10 @@ def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
 
 
 def _streams(samples: Sequence[Sample], name: str | None = None) -> list[StreamResult]:
-    """All streams of the runs, or those of one name."""
     return [s for run, _ in samples for s in run.streams if name in (None, s.name)]
 
 
 def _own_s(name: str, run: Measured) -> float:
-    """A stream's own time, where it is known."""
     own = (stream.run_s for stream in run.streams if stream.name == name)
     return next(own, None) or run.run_s
 
@@ -191,7 +189,6 @@ class Stretch(Totals):
             self.counts[name].run_ns = self._own_ns(name)
 
     def _own_ns(self, stream: str) -> int:
-        """How much of the time is in a stream's part of the run."""
         part = self.parts.get(stream)
         return part.time_ns(self.begin_ns, self.end_ns) if part else self.run_ns
 
@@ -252,7 +249,6 @@ def _within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
 
 
 def _over(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
-    """A worst second, or a share of intervals. Raises IntervalsDamaged."""
     if not any(runs):
         return Figure(None, "no run has counts of its intervals")
     return _figure((_share_beyond if metric.beyond else _worst_second)(metric, runs))
@@ -297,7 +293,6 @@ def _too_few(metric: Metric, seconds: Sequence[Stretch]) -> str:
 
 
 def _share_beyond(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Answer:
-    """Percent of the intervals that have the figure; or why there are none."""
     plain, beyond = metric.plain, metric.beyond
     stretches = [Stretch([interval]) for run in runs for interval in _full(run)]
     values = [v for each in stretches if (v := each.value(plain)) is not None]
@@ -326,7 +321,6 @@ def _sought(metric: Metric, scope: Scope) -> Answer:
 
 
 def _rate(metric: Metric, scope: Scope) -> Answer:
-    """I/Os or bytes of all runs over the time of all runs."""
     is_iops = metric.name == "iops"
     amount = sum([done.ios if is_iops else done.bytes for done in scope.results])
     if not scope.run_s:
@@ -375,22 +369,8 @@ def _lateness(metric: Metric, scope: Scope) -> Answer:
     return _highest(lateness_ns, "no trace was replayed at its own times")
 
 
-def _highest(values: Sequence[float | None], why: str = UNMEASURED) -> Answer:
-    complete = _if_all(values)
-    return float(max(complete)) if complete else why
-
-
-def _if_all(values: Sequence[float | None]) -> list[float]:
-    """The values, if none is missing."""
-    measured = [value for value in values if value is not None]
-    return measured if len(measured) == len(values) else []
-
-
-def _survival(metric: Metric, scope: Scope) -> Answer:
-    """How many blocks, of all runs that read after a power cut."""
-    facts = [*map(verify_facts, scope.runs)]
-    lost = [int(run.get(metric.name, 0)) for run in facts if shows(metric.name, run)]
-    return nothing_shown(metric.name, facts) or float(sum(lost))
+def _highest(values: Sequence[Any], why: str = UNMEASURED) -> Answer:
+    return float(max(values)) if values and None not in values else why
 
 
 # The host and the drive.
@@ -429,14 +409,14 @@ def _telemetry(metric: Metric, scope: Scope) -> Answer:
 
 
 def _mean_over_time(
-    values: Sequence[float | None],
-    runs: Sequence[Measured],
-    without_time: Answer = UNMEASURED,
+    values: Sequence[Any], runs: Sequence[Measured], without_time: Answer = UNMEASURED
 ) -> Answer:
-    complete, times_s = _if_all(values), [run.run_s for run in runs]
+    times_s = [run.run_s for run in runs]
     if not any(times_s):
         return without_time
-    return sum(map(mul, complete, times_s)) / sum(times_s) if complete else UNMEASURED
+    if None in values:
+        return UNMEASURED
+    return float(sum(map(mul, values, times_s)) / sum(times_s))
 
 
 def _ratio(metric: Metric, scope: Scope) -> Answer:
@@ -531,8 +511,7 @@ def _stored(recorded: Percentile, few: str) -> Answer:
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
-    """The histograms in a metric's scope, added; of reads and writes if it names no
-    direction."""
+    """The histograms of reads and writes if the metric names no direction."""
     directions = (metric.direction,) if metric.direction else READ_WRITE
     return Histogram.merged(
         Histogram.of(stored.bins, stored.bits)
@@ -556,14 +535,12 @@ def _recovery(metric: Metric, scope: Scope) -> Answer:
 
 
 def _lost_work(_: Metric, scope: Scope) -> Answer:
-    """The I/Os that all runs together did not do."""
     lost = [lost_ios(*run) for run in _series(scope)]
     why = next((ios for ios in lost if isinstance(ios, str)), NOTHING)
     return sum(map(float, lost)) if lost and why is NOTHING else why
 
 
 def _series(scope: Scope) -> list[tuple[Sequence[Interval], Sequence[EventMade]]]:
-    """The series and the events of each run."""
     return [
         (detail.series, getattr(run, "events", ())) for run, detail in scope.samples
     ]
@@ -603,7 +580,7 @@ COMPUTED: dict[str, Callable[[Metric, Scope], Answer]] = {
         WEAR_METRICS,
         lambda metric, scope: wear_value(metric.name, scope.each("wear")),
     ),
-    **dict.fromkeys(SURVIVAL, _survival),
+    **dict.fromkeys(SURVIVAL, lambda metric, scope: blocks(metric.name, scope.runs)),
     **dict.fromkeys(RATIO_METRICS, _ratio),
 }
 """How each metric is computed over runs; what is not in it is a percentile."""

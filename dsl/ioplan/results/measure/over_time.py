@@ -181,7 +181,6 @@ def over_time(metric: Metric, samples: Sequence[Sample]) -> OverTime:
 
 
 def is_cut_short(series: Sequence[Interval]) -> bool:
-    """Whether the end of the run has left too little of the last interval."""
     lengths_s = [interval.length_s for interval in series]
     return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
 
@@ -272,7 +271,6 @@ def stated(
 
 
 def _is_of_all_time(metric: Metric, samples: Sequence[Sample]) -> bool:
-    """Whether it is a rate or a latency over the whole of each run."""
     is_part = metric.sought or metric.phase or metric.by_interval
     is_flow = metric.name in (*RATES, *LATENCIES) or metric.percent
     sought = samples and getattr(samples[-1].record, "found", None)

@@ -3,9 +3,10 @@ a cache is full, the cost of events, and how a volume was throttled."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from operator import mul
 from statistics import fmean, median, pstdev
 
@@ -27,13 +28,13 @@ from ioplan.results.measure.tally import (
     StreamCountsBuilder,
     moved,
 )
-from ioplan.workload import DIRECTIONS, SYNCS
+from ioplan.workload import DIRECTIONS, SYNCS, Direction
 
-PERCENTS = (50.0, 99.0, 99.9)
-PERCENTILES = ("p50_ns", "p99_ns", "p99_9_ns")
+PERCENTILES = {50.0: "p50_ns", 99.0: "p99_ns", 99.9: "p99_9_ns"}
+PERCENTS = tuple(PERCENTILES)
 OF_ALL = {
     **{"errors": "errors", "mean": "mean_ns", "max": "max_ns"},
-    **{"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p99_9_ns"},
+    **{f"p{percent:g}": field for percent, field in PERCENTILES.items()},
 }
 """What an interval of the series has of all streams and directions together."""
 
@@ -49,17 +50,20 @@ def interval(progress: Progress, streams: Sequence[StreamCountsBuilder]) -> Inte
     ]
     both = CountsBuilder.merged(part for d, part in parts if d in READ_WRITE)
     percentiles_ns = both.percentiles_ns(PERCENTS) or (None,) * len(PERCENTS)
-    used = dict.fromkeys(direction for direction, _ in parts)
+    ios, sizes = Counter[Direction](), Counter[Direction]()
+    for direction, part in parts:
+        ios[direction] += part.ios
+        sizes[direction] += part.bytes
     return Interval.complete(
         {
             "t_s": progress.t_ns / SECOND_NS,
             "length_s": progress.interval_ns / SECOND_NS,
-            "ios": {d: sum(part.ios for own, part in parts if own == d) for d in used},
-            "bytes": {d: sum(p.bytes for own, p in parts if own == d) for d in used},
+            "ios": dict(ios),
+            "bytes": dict(sizes),
             "errors": sum(part.errors for _, part in parts),
             # to 1/16 ns: a binary fraction takes half the room in the store
             "mean_ns": round(16 * both.sum_ns / both.ios) / 16 if both.ios else None,
-            **dict(zip(PERCENTILES, percentiles_ns, strict=True)),
+            **dict(zip(PERCENTILES.values(), percentiles_ns, strict=True)),
             "max_ns": both.max_ns,
         }
     )
@@ -103,7 +107,6 @@ MOST_OFF = 0.1
 
 
 def levels(values: list[float]) -> list[list[float]]:
-    """A series, apart where its mean changes for good."""
     return _split(values, changes(values))
 
 
@@ -198,24 +201,22 @@ def recoveries(recovery: Recovery, series: Series, events: Events) -> Iterator[T
     level is the median of the intervals before the first event. As large a share
     as was outside of the bound then may be so afterwards: that is its noise.
     """
-    before, why = _before(series, events)
-    if why:
-        yield None, why, None
-        return
+    before, _, why = _around(series, events)
     metric = Metric(name=recovery.of)
-    values = [value_at(metric, interval) for interval in before]
-    measured = [value for value in values if value is not None]
-    bound = median(measured or [0.0]) * recovery.to_percent / 100
+    values = [v for interval in before if (v := value_at(metric, interval)) is not None]
+    bound = median(values or [0.0]) * recovery.to_percent / 100
     sign = 1 if metric.unit == "ns" else -1
 
     def is_near(interval: Interval) -> bool:
         value = value_at(metric, interval)
         return value is not None and sign * value <= sign * bound
 
-    outside = fmean(not is_near(interval) for interval in before)
+    outside = fmean([not is_near(interval) for interval in before] or [0])
     if outside > MOST_OUTSIDE:
         share = f"{percent_text(100 * outside)} of the intervals before the event"
-        yield None, f"{share} were not within {recovery.to_percent:g} %", None
+        why = why or f"{share} were not within {recovery.to_percent:g} %"
+    if why:
+        yield None, why, None
         return
     for event in events:
         after = [interval for interval in series if interval.t_s > event.start_s]
@@ -253,27 +254,22 @@ def lost_ios(series: Series, events: Events) -> float | str:
 
     What an open loop catches up later is done.
     """
-    before, why = _before(series, events)
+    before, after, why = _around(series, events)
     if why:
         return why
     rate = fmean(value_at(IOPS, interval) or 0.0 for interval in before)
-    after = [interval for interval in series if interval.t_s > _first_s(events)]
     due = rate * sum(interval.length_s for interval in after)
     done = sum((value_at(IOPS, i) or 0.0) * i.length_s for i in after)
     return float(max(0, round(due - done)))
 
 
-def _first_s(events: Events) -> float:
-    return min(event.start_s for event in events)
-
-
-def _before(series: Series, events: Events) -> tuple[list[Interval], str]:
-    """The intervals before the first event, or why they tell no level."""
-    if not events:
-        return [], "the run had no event"
-    before = [interval for interval in series if interval.t_s <= _first_s(events)]
+def _around(series: Series, events: Events) -> tuple[Series, Series, str]:
+    """The intervals before the first event and after it, and why they tell nothing."""
+    first_s = min((event.start_s for event in events), default=inf)
+    before = [interval for interval in series if interval.t_s <= first_s]
     few = f"needs {LEAST_BEFORE} intervals before the event, had {len(before)}"
-    return before, few * (len(before) < LEAST_BEFORE)
+    why = few * (len(before) < LEAST_BEFORE) if events else "the run had no event"
+    return before, [interval for interval in series if interval.t_s > first_s], why
 
 
 # Throttled volumes.

@@ -14,6 +14,8 @@ from math import hypot, sqrt
 from statistics import fmean, pstdev
 from typing import Literal
 
+from msgspec import Struct, field
+
 from ioplan.core.statistics.student_t import quantile
 from ioplan.core.units import digits, percent_text, share_text
 from ioplan.drive_needs import Standing, but_lacking
@@ -70,10 +72,10 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
         ("slope", slope_percent, rule.slope_percent),
     )
     missing = [f"{n} {share_text(v, m)}" for n, v, m in limits if v > m + TOLERANCE]
-    if not why and len(values) < rule.window:
-        why = f"{len(values)} of {rule.window} values so far"
-    elif not why:
-        why = ", ".join(missing) if mean else f"{rule.metric} is 0"
+    if len(values) < rule.window:
+        why = why or f"{len(values)} of {rule.window} values so far"
+    else:
+        why = why or (", ".join(missing) if mean else f"{rule.metric} is 0")
     return Steady(
         metric=str(rule.metric),
         unit=rule.metric.unit,
@@ -111,22 +113,21 @@ StandingOf = Callable[[float | None, bool], Standing]
 whether that is the one of its spare."""
 Unit = Literal["ns", "bytes"]
 Every = tuple[int, Unit]
-"""How long a window is."""
 
 
-class Windows:
+class Windows(Struct):
     """Collects the intervals of a run, without its warm-up, into windows.
 
     A window ends with the interval that comes nearest to its length: so many ns, or
     bytes that were moved. With a `meter` it has what was written in it.
     """
 
-    def __init__(
-        self, every: int, of: Unit = "ns", meter: WearMeter | None = None
-    ) -> None:
-        self.every, self.of, self.meter = every, of, meter
-        self.worn: Wear | None = None
-        self.window, self.amount = Measurement(), 0
+    every: int
+    of: Unit = "ns"
+    meter: WearMeter | None = None
+    worn: Wear | None = None
+    window: Measurement = field(default_factory=Measurement)
+    amount: int = 0
 
     def add(self, progress: Progress) -> Sample | None:
         """Take an interval; the window that has ended with it."""
@@ -135,7 +136,9 @@ class Windows:
         window, length_ns = self.window, self.window.run_ns + progress.interval_ns
         window.add(progress)
         window.run_ns = length_ns  # its own, and not that of the run so far
-        more = progress.interval_ns if self.of == "ns" else _moved_bytes(progress)
+        parts = [part for s in progress.streams for part in s.directions.values()]
+        moved_bytes = sum(part.bytes for part in parts)
+        more = progress.interval_ns if self.of == "ns" else moved_bytes
         self.amount += more
         if self.amount + more // 2 < self.every:
             return None
@@ -145,33 +148,26 @@ class Windows:
         return Sample(window, window.detail)
 
 
-def _moved_bytes(progress: Progress) -> int:
-    streams = progress.streams
-    return sum(part.bytes for s in streams for part in s.directions.values())
-
-
-class SteadyWatch:
+class SteadyWatch(Struct, dict=True):
     """Assesses the values of windows.
 
     Those that begin before the rule's least passes are over do not count.
     """
 
-    def __init__(
-        self,
-        rule: SteadyRule,
-        windows: Windows,
-        on_assessment: Callable[[Steady, int], None],
-        pass_bytes: int = 1,
-        stated: StatedSpare | None = None,
-        standing: StandingOf | None = None,
-    ) -> None:
-        self.rule, self.windows, self.on_assessment = rule, windows, on_assessment
-        self.stated = stated if rule.metric.name == "waf" else None
-        self.standing, self.pass_bytes, self.moved_bytes = standing, pass_bytes, 0
-        self.wafs: list[tuple[float, float]] = []
-        self.values: list[Figure] = []
-        self.begins_s: list[float] = []
-        self.last = assess(rule, ())
+    rule: SteadyRule
+    windows: Windows
+    on_assessment: Callable[[Steady, int], None]
+    pass_bytes: int = 1
+    stated: StatedSpare | None = None
+    standing: StandingOf | None = None
+    moved_bytes: int = 0
+    wafs: list[tuple[float, float]] = []
+    values: list[Figure] = []
+    begins_s: list[float] = []
+
+    def __post_init__(self) -> None:
+        self.stated = self.stated if self.rule.metric.name == "waf" else None
+        self.last = assess(self.rule, ())
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the values are steady."""
@@ -189,13 +185,12 @@ class SteadyWatch:
     def _assessed(self, window: Sample, begin_s: float) -> Steady:
         """The assessment with the window that began then and has ended."""
         begin = self.passes
-        self.moved_bytes += sum(
-            part.bytes for part in window.record.directions.values()
-        )
+        moved = window.record.directions.values()
+        self.moved_bytes += sum(part.bytes for part in moved)
         if begin < self.rule.least_passes:
             least = f"{self.rule.least_passes:g} passes"
             why = f"{digits(begin, 2)} of at least {least} so far"
-            return assess(self.rule, ()).model_copy(update={"why": why})
+            return _refused(assess(self.rule, ()), why)
         value = figure(self.rule.metric, [window])
         waf = value.value if self.rule.metric.name == "waf" else None
         collects = self.stated and begin >= ENOUGH_PASSES
@@ -240,7 +235,6 @@ class SteadyWatch:
 
 
 def _refused(steady: Steady, why: str) -> Steady:
-    """Not steady, if there is a reason."""
     return steady.model_copy(update={"reached": not why, "why": why})
 
 
@@ -302,12 +296,10 @@ def decide(within: Within, figures: Sequence[Figure]) -> Decided:
 
 
 def _half_width(values: Sequence[float], mean: float, rounds: int) -> float:
-    """Half the width of the mean's confidence interval at this look."""
-    count = len(values)
+    look, count = rounds - LEAST + 1, len(values)
     variance = sum((value - mean) ** 2 for value in values) / (count - 1)
-    return _t(rounds - LEAST + 1, count - 1) * sqrt(variance / count)
+    t = _quantile(1 - RISK / (look * (look + 1)) / 2, count - 1)
+    return t * sqrt(variance / count)
 
 
-@cache
-def _t(look: int, degrees: int) -> float:
-    return quantile(1 - RISK / (look * (look + 1)) / 2, degrees)
+_quantile = cache(quantile)

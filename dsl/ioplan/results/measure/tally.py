@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ioplan.job import SECOND_NS, Counts, StreamCounts
 from ioplan.records.record import (
@@ -28,7 +30,7 @@ SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns", "sum_sq_ns2")
 MOST_PARTS = 64
 """Histograms that wait to be merged, or a long run would keep them all."""
 
-Bins: TypeAlias = Ints
+Bins = Ints
 """A dense histogram: how many latencies fell into each bucket of the layout."""
 
 
@@ -54,7 +56,6 @@ def clamp(value: float, low: float, high: float) -> float:
 
 
 def no_bins() -> Bins:
-    """A dense histogram of nothing."""
     return np.zeros(bucket_count(), dtype=np.int64)
 
 
@@ -123,18 +124,14 @@ class CountsBuilder:
         self.errors += other.errors
         self.sum_ns += other.sum_ns
         self.sum_sq_ns2 += other.sum_sq_ns2
-        if not isinstance(other, CountsBuilder):
-            self._parts.append(Histogram.of(other.bins))
-        elif other._dense is None:
-            self._parts += other._parts
+        if isinstance(other, CountsBuilder):
+            self._parts.append(other.histogram())
         else:
-            bins = self.bins
-            bins += other.bins
+            self._parts.append(Histogram.of(other.bins))
         if len(self._parts) >= MOST_PARTS:
             self.histogram()
 
     def histogram(self) -> Histogram:
-        """The histogram, sparse."""
         if self._dense is not None:
             return Histogram.of_dense(self.bins)
         if len(self._parts) != 1:
@@ -187,16 +184,17 @@ class CountsBuilder:
         return min(sqrt(max(0.0, square_ns2) / self.ios), half_range_ns)
 
 
-class StreamCountsBuilder:
+class StreamCountsBuilder(Struct, eq=False):
     """What `ioplan.job.StreamCounts` has, while it grows."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.directions: dict[Direction, CountsBuilder] = {}
-        self.run_ns: int | None = None
-        self.gap_ns: int | None = None
-        self.sync_ios = self.backlog_ios = 0
-        self.verified_bytes = self.verify_errors = 0
+    name: str
+    directions: dict[Direction, CountsBuilder] = {}
+    run_ns: int | None = None
+    gap_ns: int | None = None
+    sync_ios: int = 0
+    backlog_ios: int = 0
+    verified_bytes: int = 0
+    verify_errors: int = 0
 
     def merge(self, other: StreamCountsBuilder) -> None:
         for direction, part in other.directions.items():
@@ -212,20 +210,22 @@ class StreamCountsBuilder:
         self.verify_errors += counts.verify_errors
 
     def direction(self, direction: Direction) -> CountsBuilder:
-        """The counts of a direction, to be added to."""
         if direction not in self.directions:
             self.directions[direction] = CountsBuilder()
         return self.directions[direction]
 
     def counts(self) -> StreamCounts:
         """As events carry it; a direction that did nothing is absent."""
-        done = {d: self.directions[d] for d in COUNTED if d in self.directions}
-        counts = {d: c.counts() for d, c in done.items() if c.ios or c.errors}
-        return StreamCounts.model_construct(**vars(self) | {"directions": counts})
+        counts = {
+            d: part.counts()
+            for d in COUNTED
+            if (part := self.directions.get(d)) and (part.ios or part.errors)
+        }
+        return StreamCounts.model_construct(**asdict(self) | {"directions": counts})
 
     def result(self, run_ns: int) -> StreamResult:
         """The figures of its own measured time, or else of the run's."""
-        fields = dict(vars(self))
+        fields = asdict(self)
         own_ns = fields.pop("run_ns")
         own = Totals({self.name: self}, own_ns or run_ns)
         directions = {d: c.result(own.run_ns) for d, c in self.directions.items()}
@@ -266,9 +266,8 @@ class Totals:
         ).result(self.run_ns)
 
     def results(self) -> dict[str, Any]:
-        """The results as fields of a record."""
-        names = ("streams", "directions", "total")
-        return {name: getattr(self, name) for name in names}
+        directions, total = self.directions, self.total
+        return {"streams": self.streams, "directions": directions, "total": total}
 
     def stored(self, phase: str = "") -> tuple[StoredHistogram, ...]:
         return tuple(

@@ -59,19 +59,19 @@ def shows(name: str, facts: Any) -> bool:
     return name not in PROMISED_BY or any(map(facts.get, (*PROMISED_BY[name], name)))
 
 
-def nothing_shown(name: str, runs: Iterable[Any]) -> str:
-    """Why runs say nothing of a promise; empty if one does."""
-    runs = list(runs)
-    if any(shows(name, facts) for facts in runs):
-        return ""
-    if not any(shows("", facts) for facts in runs):
+def blocks(name: str, runs: Iterable[Any]) -> float | str:
+    """How many blocks of all runs that read after a power cut; or why none is known."""
+    facts = [*map(verify_facts, runs)]
+    shown = [fact for fact in facts if shows(name, fact)]
+    if shown:
+        return float(sum(int(fact.get(name, 0)) for fact in shown))
+    if not any(shows("", fact) for fact in facts):
         return "no block was judged after a power cut"
     had = " or ".join(PROMISES[promise] for promise in PROMISED_BY[name])
     return f"no block that was read after a power cut had {had}"
 
 
 def verify_facts(record: Any) -> Any:
-    """The fact `verify` of a run; None without."""
     backend = getattr(record, "backend", None)
     return backend.facts.get("verify") if backend else None
 
