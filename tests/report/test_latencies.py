@@ -20,7 +20,7 @@ from report_charts import charts, column, printed
 from rich.text import Text
 from sessions import put as put_session
 
-from ioplan import iops_text
+from ioplan import iops_text, metric_text
 from ioplan.language import Metric, parse_metric
 from ioplan.records import RunDetail
 from ioplan.results.measure import IntervalCounts, Sample, figure, stretch
@@ -255,6 +255,21 @@ def test_few_latencies_have_no_percentile_but_a_point_in_a_chart(store):
     drawn = picture(store, latency())
     assert not drawn.frame.rows
     assert drawn.notes == ("no run has counts of its intervals",)
+
+
+def test_a_part_of_two_runs_of_a_cell_has_its_own_percentiles(store_path):
+    made, *_ = stalled()
+    alike = {"cell": {"qd": "1"}, "run_id": "r"}
+    runs = [record(n, made, iteration=n, **alike) for n in (1, 2)]
+    put_session(store_path, *((one, made.detail) for one in runs), ended="ok")
+    for during, end, is_stalled in (("0s..1s", 1, False), ("0s..6s", LASTING, True)):
+        (row,) = (
+            line
+            for line in ioplan("show", "--during", during).out.splitlines()
+            if " all " in line
+        )
+        p99 = between(made, 0, end).figure(Metric(name="p99")).value
+        assert metric_text(p99, "ns") in row and ("200 ms" in row) is is_stalled
 
 
 @pytest.mark.long

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from ioplan.core.units import bytes_text, metric_text, share_text
 from ioplan.language.checker.clause_values import region_text
-from ioplan.language.metric import parse_metric
 from ioplan.language.plan import (
     FULL,
     CheckedPlan,
@@ -195,41 +194,31 @@ def _moment(text: str) -> str:
     return f"{text[:19].replace('T', ' ')} UTC" if text else ""
 
 
-def pts_header(
-    label: str,
-    session: Session,
-    runs: Sequence[RunRecord],
-    prepared: Sequence[RunRecord],
-) -> Facts | None:
+def pts_header(part: Reported, test: str) -> Facts | None:
     """What SNIA's format puts above a test that was run in rounds."""
-    tracked = [run for run in runs if run.steady and run.asked.round]
+    tracked = [run for run in part.of(test, "run") if run.steady and run.asked.round]
     if not tracked:
         return None
-    pairs = _pts(session, runs, prepared, tracked[-1])
-    return _facts(f"Test conditions: {label}", pairs)
+    return _facts(f"Test conditions: {part.label}", _pts(part, test, tracked[-1]))
 
 
-def _pts(
-    session: Session,
-    runs: Sequence[RunRecord],
-    prepared: Sequence[RunRecord],
-    last: RunRecord,
-) -> Pairs:
+def _pts(part: Reported, test: str, last: RunRecord) -> Pairs:
+    session, runs = part.session, part.of(test, "run")
     steady, window = last.steady, window_of(runs)
     assert steady and window
-    yield "Test", runs[0].asked.test
+    yield "Test", test
     yield "Run", f"{_moment(runs[0].started_at)} to {_moment(runs[-1].ended_at)}"
     yield from _target(session, runs)
     yield from _host(session.host)
     yield "Tool", f"ioplan {session.ioplan}, {_backend(session, runs)}"
     yield from _stimulus(runs[0].asked.workload.streams[0])
-    yield "Preconditioning", "; ".join(dict.fromkeys(map(written_text, prepared)))
+    prepared = map(written_text, part.of(test, "prepare"))
+    yield "Preconditioning", "; ".join(dict.fromkeys(prepared))
     yield "Tracked", f"{steady.metric}, {place_text(last.asked.cell) or 'all runs'}"
     rounds = f"measurement window {window.first} to {window.last}"
     yield "Rounds", f"{window.last}; {rounds}"
-    unit = parse_metric(steady.metric).unit
-    yield "Window values", ", ".join(metric_text(v, unit) for v in steady.values)
-    yield "Window mean", metric_text(steady.mean, unit)
+    yield "Window values", ", ".join(metric_text(v, steady.unit) for v in steady.values)
+    yield "Window mean", metric_text(steady.mean, steady.unit)
     yield "Range", share_text(steady.range_percent, steady.range_limit_percent)
     slope = share_text(steady.slope_percent, steady.slope_limit_percent)
     yield "Slope over window", slope
@@ -270,6 +259,9 @@ class Reported(Struct, frozen=True, dict=True):
     @cached_property
     def missing(self) -> list[Run]:
         return not_measured(self.places, self.records)
+
+    def missing_of(self, test: str) -> list[Run]:
+        return [run for run in self.missing if run.test.title == test]
 
     @cached_property
     def doubts(self) -> Doubts:

@@ -63,7 +63,7 @@ class Reader:
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
         if any(map(ends_steady, records)):
-            samples = self._whole_samples(records)
+            samples = self.samples(records, whole=True)
             return [stated(metric, samples).figure for metric in metrics]
         measured = [run for run in records if _has_io(run)]
         bare = [Sample(run, NO_DETAIL) for run in measured or records]
@@ -85,21 +85,15 @@ class Reader:
             value = figure_in(scope, metric)
             if value is not UNREAD:
                 return value
-        read = self.store.whole_detail if metric.by_interval else self.store.detail
-        return figure(metric, [Sample(r, read(r.session, r.seq)) for r in measured])
+        return figure(metric, self.samples(measured, metric.by_interval))
 
     def stated(self, metric: Metric, records: Sequence[RunRecord]) -> Stated:
         """The metric as it is told and judged: of a rate what the runs sustain."""
         rates = partial(self.over_time, records=records)
         if any(map(ends_steady, records)):
-            return stated(metric, self._whole_samples(records), rates=rates)
+            return stated(metric, self.samples(records, whole=True), rates=rates)
         bare = [Sample(run, NO_DETAIL) for run in records]
         return stated(metric, bare, self.figure(metric, records), rates)
-
-    def _whole_samples(self, records: Sequence[RunRecord]) -> list[Sample]:
-        """Runs with the counts of their intervals."""
-        read = self.store.whole_detail
-        return [Sample(r, read(r.session, r.seq)) for r in records]
 
     def over_time(self, metric: Metric, records: Sequence[RunRecord]) -> OverTime:
         """A rate in the intervals of the runs of a cell, read once for all figures."""
@@ -113,8 +107,12 @@ class Reader:
             self.rates[key] = over_time(metric, read)
         return self.rates[key]
 
-    def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
-        return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
+    def samples(
+        self, records: Sequence[RunRecord], whole: bool = False
+    ) -> list[Sample]:
+        """Runs with their histograms; `whole` also with the counts of intervals."""
+        read = self.store.whole_detail if whole else self.store.detail
+        return [Sample(r, read(r.session, r.seq)) for r in records]
 
     def series(
         self, record: RunRecord

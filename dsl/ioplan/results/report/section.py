@@ -67,8 +67,8 @@ class Section(Struct, frozen=True, dict=True):
         return workload(self.plan)
 
     def records(self, *kinds: str) -> dict[str, list[RunRecord]]:
-        by_label = {part.label: part.of(self.title, *kinds) for part in self.parts}
-        return {label: records for label, records in by_label.items() if records}
+        by_label = ((part.label, part.of(self.title, *kinds)) for part in self.parts)
+        return {label: records for label, records in by_label if records}
 
     @cached_property
     def measured(self) -> dict[str, list[RunRecord]]:
@@ -81,11 +81,8 @@ class Section(Struct, frozen=True, dict=True):
     @cached_property
     def missing(self) -> dict[str, list[Run]]:
         """The cells that were not measured in each session that has any."""
-        by_label = {
-            part.label: [run for run in part.missing if run.test.title == self.title]
-            for part in self.parts
-        }
-        return {label: runs for label, runs in by_label.items() if runs}
+        by_label = ((part.label, part.missing_of(self.title)) for part in self.parts)
+        return {label: runs for label, runs in by_label if runs}
 
     @cached_property
     def points(self) -> list[Point]:
@@ -125,8 +122,8 @@ class Section(Struct, frozen=True, dict=True):
 
     @cached_property
     def _judgements(self) -> dict[str, list[Judgement]]:
-        by_label = {part.label: part.judged(self.title) for part in self.parts}
-        return {label: judged for label, judged in by_label.items() if judged}
+        by_label = ((part.label, part.judged(self.title)) for part in self.parts)
+        return {label: judged for label, judged in by_label if judged}
 
     @cached_property
     def judged(self) -> list[Judged]:
@@ -181,11 +178,7 @@ class Section(Struct, frozen=True, dict=True):
 
     @property
     def headers(self) -> list[Facts]:
-        of = [(part, part.of(self.title, "prepare")) for part in self.parts]
-        headers = (
-            pts_header(part.label, part.session, part.of(self.title, "run"), prepared)
-            for part, prepared in of
-        )
+        headers = (pts_header(part, self.title) for part in self.parts)
         return [header for header in headers if header][:MOST_CARDS]
 
     @property

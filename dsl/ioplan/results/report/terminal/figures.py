@@ -49,7 +49,9 @@ class StretchReader(Reader):
         super().__init__(store)
         self.stretches = stretches
 
-    def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
+    def samples(
+        self, records: Sequence[RunRecord], whole: bool = False
+    ) -> list[Sample]:
         return [self.stretches[record.seq].sample for record in records]
 
 
