@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from ioplan.core.grouping import grouped
 from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
@@ -40,14 +41,13 @@ MOST_SPANS = 120
 MOST_BUCKETS = 48
 FINEST = 4
 """Bits of the finest rows: 16 an octave."""
-SPAN = (Column("x", "time", "s"), Column("x2", "until", "s"))
 LATENCIES = (
-    *SPAN,
+    Column("x", "time", "s"),
+    Column("x2", "until", "s"),
     Column("y", "latency", "ns"),
     Column("y2", "up to", "ns"),
     Column("count", "I/Os", ""),
 )
-PERCENTILES = (*SPAN, Column("p50", "p50", "ns"), Column("p99", "p99", "ns"))
 
 
 class _Span(NamedTuple):
@@ -66,27 +66,28 @@ def latencies_over_time(request: Request) -> Iterator[ChartSpec]:
     spans = [span for cell in cells for run in cell for span in _spans(run, request)]
     bits = _bits(spans)
     data = [
-        Datum(span.dimensions, (*span.times_s, *_edges(int(index), bits), int(count)))
+        Datum(span.dimensions, (*span.times_s, *_edges(index, bits), count))
         for span in spans
         for latencies in (span.latencies.coarser(bits),)
-        for index, count in zip(latencies.index, latencies.count, strict=True)
+        for index, count in zip(
+            latencies.index.tolist(), latencies.count.tolist(), strict=True
+        )
     ]
     title = ", ".join(str(metric) for metric in metrics)
     failed = any(run.status != "ok" for p in request.points for run in p.runs)
-    notes = (
-        "lines: p50 (solid, ·) and p99 (dashed, •)" if data else NO_COUNTS,
-        "of runs that failed or were stopped, until then" * failed,
-        left_out(len(every), MOST_CELLS),
-    )
     picture = request.picture(
         "latencies",
         f"{title if metrics[0].stream else capital(title)} over time",
         data,
         LATENCIES,
         over=[Datum(s.dimensions, (*s.times_s, *s.percentiles_ns)) for s in spans],
-        over_columns=PERCENTILES,
+        over_keys=("x", "x2", "p50", "p99"),
         y_scale="log",
-        notes=notes,
+        notes=(
+            "lines: p50 (solid, ·) and p99 (dashed, •)" if data else NO_COUNTS,
+            "of runs that failed or were stopped, until then" * failed,
+            left_out(len(every), MOST_CELLS),
+        ),
     )
     yield annotated(picture, cells)
 
@@ -96,23 +97,22 @@ def _spans(timed: TimedRun, request: Request) -> Iterator[_Span]:
     counts = request.reader.intervals(timed.run)
     step = -(-len(counts) * len(timed.point.runs) // MOST_SPANS)
     slices = iter(counts)
+    metrics = [m for m in request.chart.metrics if m.counts(timed.run.asked.name)]
     while few := list(islice(slices, step)):
         part = Stretch(few)
-        times_ns = part.begin_ns, part.end_ns
-        begin_s, end_s = (round(timed.start_s + ns / SECOND_NS, 6) for ns in times_ns)
-        for metric in request.chart.metrics:
-            if not metric.counts(timed.run.asked.name):
-                continue
+        begin_s, end_s = map(timed.at_s, (part.begin_ns, part.end_ns))
+        for metric in metrics:
             latencies = merged(metric, [part.sample])
             if latencies.total:
-                dimensions = timed.point.dimensions | {"metric": str(metric)}
-                percentiles_ns = latencies.percentiles_ns((50, 99))
-                finest = latencies.coarser(FINEST)
-                yield _Span(dimensions, (begin_s, end_s), finest, percentiles_ns)
+                yield _Span(
+                    timed.point.dimensions | {"metric": str(metric)},
+                    (begin_s, end_s),
+                    latencies.coarser(FINEST),
+                    latencies.percentiles_ns((50, 99)),
+                )
 
 
 def _bits(spans: Sequence[_Span]) -> int:
-    """The finest rows that are few enough."""
     for bits in range(FINEST, 0, -1):
         indexes = [span.latencies.coarser(bits).index for span in spans]
         ends = [int(edge) for index in indexes for edge in (index[0], index[-1])]
@@ -170,7 +170,6 @@ def rows_over_time(request: Request) -> Iterator[ChartSpec]:
 
 
 def is_over_time(picture: ChartSpec) -> bool:
-    """Whether it has a row for each drive."""
     return picture.kind == "heatmap" and picture.frame.column("x").title == TIME
 
 
@@ -182,9 +181,9 @@ def _name(cell: Cell, names: Sequence[str]) -> str:
 
 def _intervals(cell: Cell, request: Request) -> Timed:
     return [
-        (round(start_s + interval.begin_ns / SECOND_NS, 6), interval, run.asked.name)
-        for run, _, start_s in cell
-        for interval in request.reader.intervals(run)
+        (timed.at_s(interval.begin_ns), interval, timed.run.asked.name)
+        for timed in cell
+        for interval in request.reader.intervals(timed.run)
     ]
 
 
@@ -206,12 +205,9 @@ def _column(begin_s: float, step_s: float) -> int:
 def _figures(
     intervals: Timed, metric: Metric, step_s: float
 ) -> Iterator[tuple[int, float]]:
-    """The figure of each column in which it has one."""
-    parts: dict[int, list[Slice]] = {}
-    for begin_s, interval, step in intervals:
-        if metric.counts(step):
-            parts.setdefault(_column(begin_s, step_s), []).append(interval)
+    counting = [timed for timed in intervals if metric.counts(timed[-1])]
+    parts = grouped(counting, lambda timed: _column(timed[0], step_s))
     for column, few in sorted(parts.items()):
-        value = Stretch(few).value(metric)
+        value = Stretch([interval for _, interval, _ in few]).value(metric)
         if value is not None:
             yield column, value

@@ -199,7 +199,6 @@ def _suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
 
 
 def _kind(texts: Sequence[str]) -> str:
-    """Lines over numbers, bars over names."""
     return "lines" if numbers(texts) else "bars"
 
 
@@ -262,7 +261,6 @@ def _is_without_power(picture: ChartSpec) -> bool:
 
 
 def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
-    """What no record has is said once."""
     return tuple(t for name, t in ABSENT.items() if not is_measured(name, records))
 
 

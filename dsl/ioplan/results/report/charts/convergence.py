@@ -58,7 +58,6 @@ def convergence(
 
 
 def _words(metric: str, records: Iterable[RunRecord]) -> tuple[str, str]:
-    """Its name in a title, and its unit."""
     tracked = [r for r in records if r.steady and r.steady.metric == metric]
     parsed = parse_metric(metric, [stream.name for stream in tracked[-1].streams])
     return metric_name(parsed), parsed.unit
@@ -114,9 +113,7 @@ def _of_curves(
         data,
         (Column("x", x, ""), Column("y", name, unit)),
         over=[Datum(curve.dimensions, _window(curve)) for curve in judged],
-        over_columns=tuple(
-            Column(key, key, "" if key.startswith("x") else unit) for key in LIMITS
-        ),
+        over_keys=LIMITS,
         notes=(*first_lines(lines), *failed_note(failed_rounds)),
     )
 
@@ -148,7 +145,6 @@ ByLabel = Mapping[str, Sequence[RunRecord]]
 def probe_pictures(
     test: Test | None, tried: ByLabel, runs: ByLabel, reader: Reader
 ) -> Iterator[ChartSpec]:
-    """A picture for each part of the condition, by the labels of sessions."""
     if test is None or test.seek is None:
         return
     seek, is_knee = test.seek, test.seek.goal == "knee"
@@ -179,7 +175,7 @@ def probe_pictures(
             (Column("x", axis, UNITS[seek.kind]), y_column([name])),
             per=(ANSWER,),
             over=limits,
-            over_columns=tuple(Column(k, k, "") for k in ("x", "x2", "limit")),
+            over_keys=("x", "x2", "limit"),
             x_scale=scale_of(values),
             y_scale=scale_of([float(d.values[1]) for d in data if d.values[1]]),
             notes=notes,

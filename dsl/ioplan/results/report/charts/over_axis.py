@@ -84,7 +84,6 @@ def notes(every: Iterable[Cell]) -> tuple[str, ...]:
 
 
 def failed_note(count: int) -> tuple[str, ...]:
-    """What the mark means, where so many have it."""
     text = f"{FAILED} failed or stopped, so without a figure: {counted(count, 'run')}"
     return (text,) if count else ()
 
@@ -176,10 +175,8 @@ def over_iops(request: Request) -> Iterator[ChartSpec]:
     """A figure against the IOPS that it was measured at; the swept axis links."""
     taken = {"session", "step", *request.chart.per, *request.chart.by[1:]}
     swept = ["", *(name for name in request.varied if name not in taken)][-1]
-    texts = in_order(point.dimensions.get(swept, "") for point in request.points)
-    points = sorted(
-        request.points, key=lambda p: texts.index(p.dimensions.get(swept, ""))
-    )
+    at_load = grouped(request.points, lambda point: point.dimensions.get(swept, ""))
+    points = [point for text in in_order(at_load) for point in at_load[text]]
     place = {id(point): number for number, point in enumerate(points)}
     for metrics in request.units:
         every, rows = list(cells(request, metrics, points)), []
@@ -341,7 +338,6 @@ def _saturation(curve: Curve, unit: str) -> str:
 
 
 def _sweeps(request: Request, metric: Metric) -> Iterator[tuple[Dimensions, Curve]]:
-    """Each place of a sweep over queue depth, without that axis, and its curve."""
     points = [p for p in request.along if not p.failed] if request.by == "qd" else []
     numbered = numbers(point.dimensions["qd"] for point in points)
     if not numbered:

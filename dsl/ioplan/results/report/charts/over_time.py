@@ -40,6 +40,7 @@ from ioplan.results.report.charts.request import (
     metrics_title,
     scoped_name,
     together,
+    untitled,
     without,
     y_column,
 )
@@ -88,6 +89,9 @@ class TimedRun(NamedTuple):
     run: RunRecord
     point: Point
     start_s: float
+
+    def at_s(self, time_ns: float) -> float:
+        return round(self.start_s + time_ns / SECOND_NS, 6)
 
     @property
     def phases(self) -> Iterator[Phase]:
@@ -284,7 +288,6 @@ def _most(curves: int) -> int:
 
 
 def over_time(request: Request) -> Iterator[ChartSpec]:
-    """Points over time or bytes, a picture for each unit."""
     cells = timed_cells(request.points)[:MOST_CELLS]
     is_joined, metrics = request.marks == "scatter", request.chart.metrics
     lines = list(_timelines(cells, request, metrics, is_joined))
@@ -306,20 +309,13 @@ def _points(
         for metric in metrics:
             if request.marks == "scatter" or is_of(metric.step, line.point):
                 curves.add(line, metric)
-    kind, y = "lines" if request.marks == "lines" else "scatter", y_column(metrics)
     picture = request.picture(
-        kind,
+        "lines" if request.marks == "lines" else "scatter",
         f"{metrics_title(metrics)} over {over}",
         curves.data,
-        (x, y),
+        (x, y_column(metrics)),
         over=curves.windows,
-        over_columns=(
-            Column("x", "from", x.unit),
-            Column("x2", "to", x.unit),
-            Column("mean", "mean", y.unit),
-            Column("low", "mean − deviation", y.unit),
-            Column("high", "mean + deviation", y.unit),
-        ),
+        over_keys=("x", "x2", "mean", "low", "high"),
         x_scale=request.x_scale("linear"),
         y_scale=request.y_scale(),
     )
@@ -342,7 +338,6 @@ def _levels(line: Timeline, measured: Measured) -> list[Measured]:
 
 
 def _window(part: Measured) -> tuple[Value, ...]:
-    """Begin and end of a part, its mean, and the mean -+ the deviation."""
     values = [value for _, value in part]
     mean, spread = fmean(values), pstdev(values)
     return (part[0][0], part[-1][0], mean, max(0.0, mean - spread), mean + spread)
@@ -437,11 +432,10 @@ def annotated(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
     }
     marks = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
     if marks:
-        axes = (picture.frame.column(key) for key in (picture.x, picture.y))
         notes = [f"┊ {name}, at {time_text(t_s)}" for t_s, _, name in marks]
         if more := len(times) - len(marks):
             notes.append(f"{more} more events are not drawn")
-        limits = Frame((*axes, Column("limit", "event")), marks)
+        limits = Frame(untitled(picture.x, picture.y, "limit"), marks)
         picture = replace(picture, limits=limits, notes=(*picture.notes, *notes))
     return with_phases(picture, cells)
 

@@ -78,8 +78,6 @@ MEANINGS = {
 
 
 class Request(Struct, frozen=True):
-    """A chart, and the points that meet its condition."""
-
     chart: Chart
     points: list[Point]
     reader: Reader
@@ -90,7 +88,6 @@ class Request(Struct, frozen=True):
 
     @property
     def is_over_axis(self) -> bool:
-        """Whether it has a place for each value of an axis."""
         return CHARTS[self.chart.kind].renderer == "axis"
 
     @property
@@ -100,7 +97,6 @@ class Request(Struct, frozen=True):
 
     @property
     def along(self) -> list[Point]:
-        """The points that have a place on the first axis."""
         return [p for p in self.points if not self.by or self.by in p.dimensions]
 
     @property
@@ -128,7 +124,6 @@ class Request(Struct, frozen=True):
         columns: tuple[Column, ...],
         **more: Any,
     ) -> ChartSpec:
-        """Rows as a chart with the title and the words of its line."""
         further = self.chart.by[1:] if self.is_over_axis else ()
         more = {"per": (*self.chart.per, *further), "line": self.chart.text} | more
         return drawn(kind, f"{title}{self.when}", data, columns, **more)
@@ -244,7 +239,7 @@ def drawn(
     columns: tuple[Column, ...],
     per: Sequence[str] = (),
     over: Sequence[Datum] = (),
-    over_columns: tuple[Column, ...] = (),
+    over_keys: Sequence[str] = (),
     line: str = "",
     notes: Iterable[str] = (),
     **more: Any,
@@ -254,7 +249,7 @@ def drawn(
     `per` is what the plan wants a line for each of.
     """
     frame, channels = framed(data, columns, per, kind)
-    overlay, _ = framed(over, over_columns, per, kind)
+    overlay, _ = framed(over, untitled(*over_keys), per, kind)
     own, above = (
         [key for c in rows.columns if (key := c.key) == TOGETHER or key[:1] == "d"]
         for rows in (frame, overlay)
@@ -264,6 +259,11 @@ def drawn(
     if kind in GRIDS:
         more |= {"y": "row", "x_scale": "names", "y_scale": "names"}
     return ChartSpec(kind, title, line, frame, channels=channels, **more)
+
+
+def untitled(*keys: str) -> tuple[Column, ...]:
+    """Columns of what is drawn over points, which nobody reads."""
+    return tuple(Column(key, "", "") for key in keys)
 
 
 def framed(
@@ -276,24 +276,21 @@ def framed(
     went wrong, where anything did."""
     places = _untied([datum.dimensions for datum in data])
     texts = {n: t for n, t in varied(places).items() if all(n in p for p in places)}
-    assigned = _assigned({n: len(t) for n, t in texts.items()}, per, kind)
-    columns = [
-        Column(f"d{number}", axis_title(name), "text", in_order(texts[name]))
-        for number, name in enumerate(texts)
-    ]
-    keys = dict(zip(texts, (column.key for column in columns), strict=True))
+    channels = _assigned({n: len(t) for n, t in texts.items()}, per, kind)
+    columns = {
+        name: Column(f"d{number}", axis_title(name), "text", in_order(values))
+        for number, (name, values) in enumerate(texts.items())
+    }
     heads = [[place[name] for name in texts] for place in places]
-    remaining = [name for name in texts if name not in assigned.values()]
-    if remaining:
+    remaining = [name for name in texts if name not in channels.values()]
+    if len(remaining) > 1:
         joined = [together({n: place[n] for n in remaining}) for place in places]
-        order = tuple(dict.fromkeys(joined))
-        is_many = "panel" in assigned or len(order) > MOST_PANELS
-        name = remaining[0] if len(remaining) == 1 else TOGETHER
-        assigned["pick" if is_many else "panel"] = name
-        if len(remaining) > 1:
-            keys[TOGETHER] = TOGETHER
-            columns.append(Column(TOGETHER, "", "text", order))
-            heads = [[*head, text] for head, text in zip(heads, joined, strict=True)]
+        heads = [[*head, text] for head, text in zip(heads, joined, strict=True)]
+        order, remaining = tuple(dict.fromkeys(joined)), [TOGETHER]
+        columns[TOGETHER] = Column(TOGETHER, "", "text", order)
+    for name in remaining:
+        is_many = "panel" in channels or len(columns[name].order) > MOST_PANELS
+        channels["pick" if is_many else "panel"] = name
     failed = any(datum.status != "ok" for datum in data)
     judged = any(datum.judged for datum in data)
     rows = [
@@ -301,12 +298,11 @@ def framed(
         for head, datum in zip(heads, data, strict=True)
     ]
     marks = (STATUS,) * failed + (JUDGED,) * judged
-    frame = Frame((*columns, *values, *marks), rows)
-    return frame, Channels(**{c: keys[name] for c, name in assigned.items()})
+    keys = {channel: columns[name].key for channel, name in channels.items()}
+    return Frame((*columns.values(), *values, *marks), rows), Channels(**keys)
 
 
 def varied(places: Iterable[Dimensions]) -> dict[str, list[str]]:
-    """The dimensions with more than one value, in the plan's order, and their texts."""
     texts: dict[str, dict[str, None]] = {}
     for place in places:
         for name, text in place.items():
@@ -315,7 +311,6 @@ def varied(places: Iterable[Dimensions]) -> dict[str, list[str]]:
 
 
 def together(dimensions: Dimensions) -> str:
-    """Several dimensions in one text."""
     return ", ".join(f"{name} {value}" for name, value in dimensions.items())
 
 
@@ -356,7 +351,6 @@ def _assigned(
     dashes = MOST_DASHES if kind in DASHED else 0
 
     def assign(channel: str, name: str, most: int) -> None:
-        """If both are free, and the channel has room for it."""
         if channel not in assigned and 1 < free.get(name, 0) <= most:
             del free[name]
             assigned[channel] = name
@@ -427,11 +421,7 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
             (None,) if places[limit] >= along or None in along else places[limit]
         )
     ]
-    columns = (
-        replace(x, title=axis_title(request.by)),
-        y,
-        Column("limit", "expectation"),
-    )
+    columns = untitled(picture.x, picture.y, "limit")
     events = picture.limits.rows if picture.limits else ()
     return replace(picture, limits=Frame(columns, [*events, *rows]))
 
@@ -467,7 +457,6 @@ def _verdicts(runs: Sequence[RunRecord], metric: Metric) -> Iterator[Verdict]:
 
 
 def _is_near(value: float, figures: Sequence[float], picture: ChartSpec) -> bool:
-    """Whether the figures can still be told apart with the limit in the chart."""
     if not figures:
         return False
     least = 0.0 if picture.y_scale == "linear" else min(figures) / REACH

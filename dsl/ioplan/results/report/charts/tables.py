@@ -70,10 +70,13 @@ def run_frame(
     A percentile with too few I/Os beyond it is absent. Figures of a run that failed
     are of what was done until then. What speaks `against` its figures stands in a row.
     """
-    axes, sought = axes_of(points), _sought_columns(points)
+    axes = axes_of(points)
+    sought = next((r.found for p in points for r in p.runs if r.found), None)
+    unit, axis = (sought.unit, axis_title(sought.axis)) if sought else ("", "")
     columns = [
         *_place_columns(points, axes),
-        *sought,
+        Column(FOUND, axis, unit),
+        Column(BEYOND_IT, "no at", unit),
         Column("scope", "I/Os"),
         *(Column(m.name, TITLES.get(m.name, m.name), unit_of(m)) for m in _metrics()),
         Column("rounds", "rounds"),
@@ -85,7 +88,7 @@ def run_frame(
     rows = [
         (
             *_place(point, axes),
-            *(_sought(point, row) if sought else ()),
+            *_sought(point, row),
             row.label,
             *_figures(row, point.counted, reader),
             point.window.label if point.window else "",
@@ -96,14 +99,14 @@ def run_frame(
         for point in points
         for row in table_rows(point, several)
     ]
+    usual = USUAL if sought else USUAL | {FOUND: None, BEYOND_IT: None}
     telling = [
-        column.key not in USUAL
-        or any(row[at] not in (USUAL[column.key], None) for row in rows)
+        column.key not in usual
+        or any(row[at] not in (usual[column.key], None) for row in rows)
         for at, column in enumerate(columns)
     ]
-    return Frame(
-        tuple(compress(columns, telling)), [tuple(compress(r, telling)) for r in rows]
-    )
+    shown = [tuple(compress(row, telling)) for row in rows]
+    return Frame(tuple(compress(columns, telling)), shown)
 
 
 def axes_of(points: Sequence[Point]) -> list[str]:
@@ -161,17 +164,9 @@ def table_rows(point: Point, several: bool = True) -> list[TableRow]:
     return [TableRow(label, trims), *parts, *by_target]
 
 
-def _sought_columns(points: Sequence[Point]) -> list[Column]:
-    """The sought axis, and the nearest value that was no; none without a seek."""
-    sought = (run.found for point in points for run in point.runs if run.found)
-    if first := next(sought, None):
-        axis = axis_title(first.axis)
-        return [Column(FOUND, axis, first.unit), Column(BEYOND_IT, "no at", first.unit)]
-    return []
-
-
 def _sought(point: Point, row: TableRow) -> tuple[Value, Value]:
-    """What a seek found, in the first row of its cell."""
+    """What a seek found, and the nearest value that was no, in the first row of its
+    cell."""
     sought = point.runs[-1].found if point.runs else None
     if not sought or row.direction or row.stream or row.target:
         return None, None
@@ -206,8 +201,8 @@ def listed(request: Request) -> Iterator[ChartSpec]:
     placed = points if figures else [point for point in points if point.failed]
     failed = any(point.failed for point in placed)
     names = list(dict.fromkeys(name for p in points for name in p.dimensions))
-    texts = {name: {p.dimensions.get(name) for p in points} for name in names}
-    axes = [n for n in names if len(texts[n]) > 1 or n == request.by] or names[:1]
+    apart = {n for n in names if len({p.dimensions.get(n) for p in points}) > 1}
+    axes = [n for n in names if n in {*apart, request.by}] or names[:1]
     heads = [Column(f"m{n}", metric_name(m), unit_of(m)) for n, m in enumerate(figures)]
     rows = [
         (*_place(point, axes), *values, *(point.status,) * failed)

@@ -133,7 +133,6 @@ def filled(tested: Tested, title: str) -> Result:
 
 
 def not_filled(tested: Tested) -> Result:
-    """No workload-independent preconditioning."""
     every = (r for title in tested.parts for r in tested.fills(title))
     fills = of_access(every, SEQUENTIAL)
     text = bytes_text(sum(r.total.bytes for r in fills)) + " written sequentially first"
@@ -141,7 +140,6 @@ def not_filled(tested: Tested) -> Result:
 
 
 def separate_fills(tested: Tested) -> Result:
-    """Each block size after its own purge and fill."""
     titles, parts = list(tested.parts), tested.parts.values()
     prepared = [title for title in titles if tested.purge(title)]
     text = f"{counted(len(titles), 'part')}, {len(prepared)} with a purge of its own"
@@ -188,14 +186,12 @@ def loads(tested: Tested, *fixed: int) -> Result:
 
 
 def run_time(tested: Tested, seconds: float) -> Result:
-    """How long each run of a round takes."""
     shortest = min(run.run_s for run in tested.rounds)
     why = reasons(f"{time_text(seconds)} is asked for", _shortened(tested.rounds))
     return shortest >= SHORT * seconds, time_text(shortest), why
 
 
 def no_failures(tested: Tested) -> Result:
-    """Figures of all runs are of whole runs."""
     failed = [r for r in tested.runs if r.status != "ok" or r.total.errors]
     text = f"{counted(len(tested.runs), 'run')}, {len(failed)} failed or with errors"
     causes = several(r.cause or "errors" for r in failed)
@@ -204,7 +200,6 @@ def no_failures(tested: Tested) -> Result:
 
 
 def _shortened(runs: Iterable[RunRecord]) -> str:
-    """What `--within` has done to runs."""
     early = [r for r in runs if any(SHORTENED in text for text in r.warnings)]
     return f"--within ended {counted(len(early), 'run')} early" if early else ""
 
@@ -215,7 +210,6 @@ def _shortened(runs: Iterable[RunRecord]) -> str:
 def matrix(
     tested: Tested, pattern: str, sizes: Iterable[int], reads: Iterable[float]
 ) -> Result:
-    """All sizes by all read shares, in each round."""
     required = set(product([pattern], sizes, reads))
     complete: set[Access] = set()
     for part in tested.parts.values():
@@ -230,7 +224,6 @@ def matrix(
 
 
 def order(tested: Tested, sizes: Sequence[int], reads: Sequence[float]) -> Result:
-    """Read shares outside, block sizes inside, as they are given."""
     required = list(product(reads, sizes))
     rounds = grouped(tested.rounds, lambda run: (run.asked.test, run.asked.round))
     cells = [[access(run)[:0:-1] for run in runs] for runs in rounds.values()]
@@ -298,14 +291,12 @@ def mean_and_max(tested: Tested) -> Result:
 
 
 def latency_histogram(tested: Tested) -> Result:
-    """20 minutes of the tracked cell after the rounds."""
     runs = [r for r in of_access(tested.after, WRITES) if load(r) == (1, 1)]
     longest = max((run.run_s for run in runs), default=0.0)
     return longest >= SHORT * 20 * MINUTE_S, time_text(longest) if runs else "none"
 
 
 def accesses(tested: Tested, *required: str | float) -> Result:
-    """All runs have the same access."""
     texts = several(access_text(access(run)) for run in tested.rounds)
     return all(access(run) == required for run in tested.rounds), texts
 
@@ -326,7 +317,6 @@ def saturated(tested: Tested) -> Result:
 
 
 def samples(tested: Tested) -> Result:
-    """Samples of a minute or less, with IOPS, mean and maximum latency."""
     detail = partial(tested.store.detail, tested.session.id)
     series = [interval for run in tested.runs for interval in detail(run.seq).series]
     if not series:
@@ -344,7 +334,6 @@ SPOTS = [(50, 5), (30, 15), (20, 80)]
 
 
 def composite(tested: Tested) -> Result:
-    """The sizes of JESD219, 40/60, hot spots."""
     texts = several(map(_composite_text, tested.rounds))
     return all(map(_is_composite, tested.rounds)), texts
 
@@ -366,7 +355,6 @@ def _composite_text(run: RunRecord) -> str:
 
 
 def composite_alignment(tested: Tested) -> Result:
-    """I/O of 4 KiB and more begins on 4 KiB, smaller I/O on 512 B."""
     aligned = {stream_of(run).align_bytes for run in tested.rounds}
     texts = (
         f"all on {size_text(to)}" if to else "each on its own size" for to in aligned
@@ -381,7 +369,6 @@ REPEATS, WRITE_S, BETWEEN_S = 360, 5.0, 1800.0
 
 
 def idle_access(tested: Tested) -> Result:
-    """Random 4 KiB writes until steady first."""
     judged = [r for r in of_access(tested.prepared, WRITES) if r.steady]
     last = judged[-1].steady if judged else None
     is_steady = bool(last and last.meets_rule)
@@ -391,7 +378,6 @@ def idle_access(tested: Tested) -> Result:
 
 
 def idle_cycles(tested: Tested) -> Result:
-    """360 times 5 s of writes and an idle time, for five idle times."""
     cycles = [r for r in of_access(tested.runs, WRITES) if r.asked.iteration]
     by_rest = grouped(cycles, _rest_s)
     rests = [by_rest.get(rest_s, []) for rest_s in RESTS_S]
@@ -413,7 +399,6 @@ def _rest_s(run: RunRecord) -> float:
 
 
 def idle_between(tested: Tested) -> Result:
-    """Half an hour of writes after each idle time."""
     runs = [r for r in tested.runs if not r.asked.iteration]
     is_met = len(RESTS_S) <= len(lasting(runs, BETWEEN_S)) == len(runs)
     return is_met, times(runs)
@@ -440,7 +425,6 @@ PRESSING_S, SETTLING_S, HISTOGRAM_S = 300.0, 3600.0, 600.0
 
 
 def all_loads(tested: Tested) -> Result:
-    """Seven thread counts by seven queue depths, from high to low, in each round."""
     required = list(product(LOADS, LOADS))
     rounds = grouped(tested.rounds, lambda run: run.asked.round)
     tables = [list(map(load, runs)) for runs in rounds.values()]
@@ -449,7 +433,6 @@ def all_loads(tested: Tested) -> Result:
 
 
 def pressed(tested: Tested) -> Result:
-    """Five minutes of the highest load, writing, before each round."""
     rounds = {run.asked.round for run in tested.rounds}
     writes = [r for r in _writes(tested.prepared) if load(r) == HIGHEST]
     text = f"{times(writes)}; {counted(len(rounds), 'round')}"
@@ -461,14 +444,12 @@ def _writes(runs: Iterable[RunRecord]) -> list[RunRecord]:
 
 
 def settled(tested: Tested) -> Result:
-    """An hour of writes with its load before each histogram."""
     writes = tested.prepared_after
     long = _writes(lasting(writes, SETTLING_S))
     return len(long) >= 3, times(long or writes)
 
 
 def at_points(tested: Tested) -> Result:
-    """Ten minutes at each point, with a histogram."""
     measured = {load(run) for run in lasting(tested.after, HISTOGRAM_S)}
     done = sorted(measured, reverse=True)
     text = several(load_text(at, " by ") for at in done) or "none of 10 min"

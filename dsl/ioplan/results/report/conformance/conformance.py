@@ -35,7 +35,6 @@ class Clause(Struct, frozen=True):
     arguments: tuple[Any, ...]
 
     def judge(self, tested: Tested) -> Finding:
-        """Whether it was met."""
         check: checks.Check = getattr(checks, self.check)
         is_met, what, *why = check(tested, *self.arguments)
         if is_met:
@@ -62,8 +61,6 @@ CLAIM = re.compile(r"\b(PTS|SNIA)\b", re.IGNORECASE)
 
 
 class Row(Struct, frozen=True):
-    """A clause and what was done."""
-
     clause: Clause
     finding: Finding
 
@@ -88,13 +85,10 @@ class Conformance(Struct, frozen=True):
 
     @property
     def deviates(self) -> bool:
-        """Whether any clause was not met."""
         return any(row.finding.outcome == "deviates" for row in self.rows)
 
 
 class JudgedSession(Struct, frozen=True):
-    """A session that is to be judged."""
-
     session: Session
     label: str
     records: Sequence[RunRecord]

@@ -29,8 +29,6 @@ class Finding(Struct, frozen=True):
 
 
 class Tested:
-    """The records of a session that are of one test of the specification."""
-
     def __init__(
         self,
         store: Store,
@@ -86,23 +84,20 @@ class Tested:
             yield from counted(runs, window_of(runs))
 
     def fills(self, title: str) -> list[RunRecord]:
-        """What was written before the first run of a part."""
         first = self.parts[title][0].seq
         return [r for r in self.prepared if r.asked.test == title and r.seq < first]
 
     def purge(self, title: str) -> str:
         """How the target was purged before a part, and not written to; or empty."""
-        begin = next(iter(self.fills(title)), self.parts[title][0]).started_at
+        begin = [*self.fills(title), self.parts[title][0]][0].started_at
         purges = [e for e in self.events if e.kind == "purged" and e.at <= begin]
-        if not purges or any(
-            purges[-1].at < r.started_at < begin for r in self.written
-        ):
-            return ""
-        return purges[-1].text.removeprefix("purge: ")
+        last = purges[-1].at if purges else begin
+        is_used = any(last < run.started_at < begin for run in self.written)
+        text = purges[-1].text if purges and not is_used else ""
+        return text.removeprefix("purge: ")
 
 
 def stream_of(record: RunRecord) -> Stream:
-    """The stream that a test of the specification has."""
     return record.asked.workload.streams[0]
 
 
@@ -113,11 +108,9 @@ def size_bytes(record: RunRecord) -> int:
 
 
 def load(record: RunRecord) -> tuple[int, int]:
-    """Its threads, and the queue depth of each."""
     return stream_of(record).threads, stream_of(record).qd
 
 
 def access(record: RunRecord) -> tuple[str, int, float]:
-    """Its pattern, its size, and its share of reads."""
     stream = stream_of(record)
     return stream.pattern, size_bytes(record), stream.read_percent

@@ -61,7 +61,6 @@ def _browser() -> str:
 
 
 def _run(command: list[str]) -> str:
-    """What it printed."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=MOST_S, check=True)
         return done.stdout.decode(errors="replace")

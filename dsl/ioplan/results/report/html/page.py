@@ -52,8 +52,6 @@ def cover(sponsor: str, vendor: str) -> Facts:
 
 
 class Chart(Struct, frozen=True):
-    """A picture with its place in the page."""
-
     id: str
     picture: ChartSpec
     json: Markup
@@ -133,7 +131,6 @@ def _digest(text: str) -> str:
 
 
 def worst(section: Section) -> str:
-    """The outcome of a test as a whole."""
     outcomes = {line.outcome for line in (*section.judged, *section.remarks)}
     outcome = next((outcome for outcome in WORST if outcome in outcomes), "none")
     return "undecided" if outcome in OPEN else outcome
@@ -194,7 +191,6 @@ class Card(Struct, frozen=True):
 
 
 def drawn_card(block: Bars, styles: Mapping[str, Style]) -> Card:
-    """`styles` by drive."""
     values = [bar.high or bar.value or 0.0 for bar in block.bars]
     longest, limit = max(values, default=0.0), block.limit or 0.0
     is_near = 0 < limit <= MOST_STRETCH * longest
@@ -235,8 +231,6 @@ Place = tuple[str, ChartSpec]
 
 
 class NoChartError(ExplainedError):
-    """No chart has the name, or several have."""
-
     kind = CommandFault.USAGE
 
 

@@ -27,14 +27,12 @@ MOST_TEXTS = len(LETTERS) ** 2
 
 
 def picture_json(picture: ChartSpec) -> str:
-    """One chart with its rows, and the ways to draw them."""
     more = {name: getattr(picture, name) for name in ("overlay", "limits", "phases")}
     is_spread = has_many_series(picture) and picture.marks.can_spread
     return safe(
         {
             "kind": picture.kind,
             "title": picture.title,
-            "line": picture.line,
             "axes": {"x": picture.x, "y": picture.y},
             "modes": modes(picture),
             "rows": _frame(picture.frame),

@@ -408,7 +408,6 @@ WIDTH = "abs(scale('x', datum.x2) - scale('x', datum.x))"
 
 
 def _phase_names(picture: ChartSpec) -> tuple[str, ...]:
-    """Each has a line above the picture, in this order."""
     return picture.phases.column("phase").order if picture.phases else ()
 
 

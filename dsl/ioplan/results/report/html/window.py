@@ -4,6 +4,8 @@ its values, and the equation of the straight line through them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from ioplan.results.report.blocks import MOST_CARDS
@@ -17,7 +19,7 @@ class Window(Struct, frozen=True):
 
     name: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[tuple[str, ...]]
     equation: str
     limits: str
 
@@ -33,17 +35,13 @@ def windows(picture: ChartSpec) -> list[Window]:
 def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
     column, number = picture.frame.column(picture.y), picture.frame.column(picture.x)
     factor, unit = SHOWN_IN.get(column.unit, (1.0, column.unit))
+    title = column.title
     first, last, mean, low, high, fit, fit2 = (
         float(of[key] or 0) for key in ("x", "x2", "mean", "low", "high", "fit", "fit2")
     )
     slope = (fit2 - fit) / (last - first) if last > first else 0.0
+    start = fit - slope * first
     places = {key: text for key, text in of.items() if key[:1] == "d"}
-    values = [
-        (float(row[picture.x] or 0), y)
-        for row in picture.frame.records()
-        if places.items() <= row.items()
-        and isinstance(y := row[picture.y], (int, float))
-    ]
     rows = [
         (
             f"{x:g}",
@@ -51,21 +49,18 @@ def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
             _digits((fit + slope * (x - first)) / factor),
             f"{100 * (y - mean) / mean:+.2f} %" if mean else "",
         )
-        for x, y in values
-        if first <= x <= last
+        for row in picture.frame.records()
+        if places.items() <= row.items()
+        for x, y in [(float(row[picture.x] or 0), row[picture.y])]
+        if isinstance(y, (int, float)) and first <= x <= last
     ]
-    start, title = (fit - slope * first) / factor, column.title
+    heading = title if title.endswith(unit) else f"{title} ({unit})"
     return Window(
         ", ".join(map(str, places.values())),
-        (
-            number.title,
-            title if title.endswith(unit) else f"{title} ({unit})",
-            "fit",
-            "from mean",
-        ),
-        tuple(rows),
+        (number.title, heading, "fit", "from mean"),
+        rows,
         f"{title} = {_digits(slope / factor)} x {number.title} "
-        f"{'+' if start >= 0 else '-'} {_digits(abs(start))} {unit}",
+        f"{'+' if start >= 0 else '-'} {_digits(abs(start / factor))} {unit}",
         f"mean {_digits(mean / factor)} {unit}; permitted range "
         f"{_digits(low / factor)} to {_digits(high / factor)} {unit}",
     )
