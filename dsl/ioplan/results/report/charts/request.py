@@ -320,14 +320,14 @@ def without(dimensions: Mapping[str, str], *names: str) -> Dimensions:
 
 def tied(places: Sequence[Dimensions]) -> dict[str, str]:
     """Axes that move together: each later one to the first that it goes with."""
-    everywhere = set.intersection(*(set(p) for p in places)) if places else set()
-    names = [n for n in (places[0] if places else ()) if n in everywhere - {"session"}]
+    texts = varied(places)
+    names = [n for n in texts if n != "session" and all(n in p for p in places)]
     ties: dict[str, str] = {}
     for first, name in combinations(names, 2):
-        if first not in ties and name not in ties:
+        is_free = first not in ties and name not in ties
+        if is_free and len(texts[first]) == len(texts[name]):
             pairs = {(place[first], place[name]) for place in places}
-            sizes = {len(set(texts)) for texts in zip(*pairs, strict=True)}
-            if sizes == {len(pairs)} and len(pairs) > 1:
+            if len(pairs) == len(texts[name]):
                 ties[name] = first
     return ties
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import string
 from collections import defaultdict
-from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
@@ -103,13 +102,13 @@ MOST_PLACES = 200
 def _spread(picture: ChartSpec) -> dict[str, Any]:
     """At each place the median of all series, and the band that most of them are in;
     and those that lie beyond the fences at half of their points, the farthest first."""
-    channels, place = picture.channels, _places(picture)
+    channels, places = picture.channels, _places(picture)
     shared = [key for key in (channels.dash, channels.panel, channels.pick) if key]
     groups = defaultdict[tuple[Value, ...], list[tuple[str, float]]](list)
     for row in picture.frame.records():
         y = row[picture.y]
         if isinstance(y, (int, float)):
-            key = (place(row[picture.x]), *(row[column] for column in shared))
+            key = (places[row[picture.x]], *(row[column] for column in shared))
             groups[key].append((str(row[channels.color]), float(y)))
     rows, offs = [], defaultdict[str, list[float]](list)
     for key, values in groups.items():
@@ -136,16 +135,13 @@ def _spread(picture: ChartSpec) -> dict[str, Any]:
     }
 
 
-def _places(picture: ChartSpec) -> Callable[[Value], Value]:
-    xs = {row[picture.x] for row in picture.frame.records()}
+def _places(picture: ChartSpec) -> dict[Value, Value]:
+    """Where along x the values of each place are put together."""
+    xs = list(dict.fromkeys(row[picture.x] for row in picture.frame.records()))
     if len(xs) <= MOST_PLACES or picture.x_scale == "names":
-        return lambda x: x
+        return {x: x for x in xs}
     numbers = [float(x or 0) for x in xs]
     least, most = min(numbers), max(numbers)
     step = (most - least) / MOST_PLACES
-
-    def place(x: Value) -> Value:
-        number = min(int((float(x or 0) - least) / step), MOST_PLACES - 1)
-        return least + (number + 0.5) * step
-
-    return place
+    at = (min(int((number - least) / step), MOST_PLACES - 1) for number in numbers)
+    return {x: least + (n + 0.5) * step for x, n in zip(xs, at, strict=True)}
