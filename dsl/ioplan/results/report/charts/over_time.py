@@ -142,9 +142,9 @@ class Moment(NamedTuple):
     def value(self, metric: Metric) -> float | None:
         if not metric.counts(self.step):
             return None
-        if in_series(metric):
-            return metric_at(metric, self.interval, self.readings)
-        return self.counts.value(metric) if self.counts else None
+        if self.counts and not in_series(metric):
+            return self.counts.value(metric)
+        return metric_at(metric, self.interval, self.readings)
 
     def traced(self, metric: Metric) -> float | None:
         """The rate if all I/Os of the replayed traces were done when they are due; None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -27,7 +27,7 @@ from ioplan.results.report.first_screen import (
     MOST_TALL_CARDS,
     TALL,
 )
-from ioplan.results.report.html.palette import GREY, Style, color_css, color_of
+from ioplan.results.report.html.palette import GREY, color_css, color_of
 from ioplan.results.report.html.payload import about_json, picture_json, runs_json
 from ioplan.results.report.html.spec import has_many_series
 from ioplan.results.report.html.window import windows
@@ -87,9 +87,10 @@ def page(
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
         screen=screen,
-        cards=[drawn_card(block, styles) for block in screen.cards],
+        reach=reach,
         most_cards=MOST_CARDS if len(styles) <= TALL else MOST_TALL_CARDS,
         styles=styles,
+        grey=GREY,
         many_drives=len(styles) > MOST_BARS,
         table=lambda frame: Markup(runs_json(frame)),
     )
@@ -174,34 +175,13 @@ MOST_STRETCH = 3.0
 """A limit further away than so many times the longest bar has no tick."""
 
 
-class Card(Struct, frozen=True):
-    """A block of bars as the page draws it, all on one scale, which begins at zero.
-
-    `scale` is the percent of the card's width that 1 takes, `limit` whether its tick is
-    drawn; `colors` are the classes of the bars.
-    """
-
-    block: Bars
-    scale: float
-    limit: bool
-    colors: tuple[str, ...]
-    folded: int
-    is_alone: bool
-    """Whether the page is about one drive, so that its name says nothing."""
-
-
-def drawn_card(block: Bars, styles: Mapping[str, Style]) -> Card:
-    values = [bar.high or bar.value or 0.0 for bar in block.bars]
-    longest, limit = max(values, default=0.0), block.limit or 0.0
+def reach(block: Bars) -> tuple[float, bool]:
+    """What takes all of the width of its bars, which begin at zero; and whether the
+    tick of its limit is drawn."""
+    longest = max((bar.high or bar.value or 0.0 for bar in block.bars), default=0.0)
+    limit = block.limit or 0.0
     is_near = 0 < limit <= MOST_STRETCH * longest
-    return Card(
-        block,
-        100.0 / (max(longest, limit) if is_near else longest or 1.0),
-        is_near,
-        tuple(styles.get(bar.label, GREY).name for bar in block.bars),
-        sum(bar.is_folded for bar in block.bars),
-        len(styles) < 2,
-    )
+    return max(longest, limit) if is_near else longest or 1.0, is_near
 
 
 @cache
