@@ -110,11 +110,9 @@ STEPS = {
     ),
 }
 """Statements by the layout that they are for."""
-OLD_COLUMNS = (
-    *("place", "figures", "record", "iops", "bandwidth_bytes_per_s", "mean_ns"),
-)
-"""Of a run of layout 7; its figures were in the JSON of its record."""
-KEPT = ("session", "seq", "run_id", "test", "status", "env")
+SAME = ("session", "seq", "run_id", "test", "status", "env")
+OLD = ("place", "figures", "record", "iops", "bandwidth_bytes_per_s", "mean_ns")
+"""Columns of a run of layout 7; its figures were in the JSON of its record."""
 MOVE_VERDICTS = """
     INSERT INTO verdict (session, seq, plan_digest, position, verdict)
     SELECT v.session, v.seq, session.plan_digest, v.position, v.verdict
@@ -140,7 +138,7 @@ def _upgrade(connection: Connection, layout: int) -> None:
 
 def _make_columns(connection: Connection) -> None:
     """The figures of runs, and what judged them, out of the JSON of layout 7."""
-    names = [name for name in COLUMNS["run"] if name not in KEPT]
+    names = [name for name in COLUMNS["run"] if name not in SAME]
     types = dict(re.findall(r"^  (\w+) (\w+)", TABLES["run"], re.MULTILINE))
     for name in names:
         connection.define(f"ALTER TABLE run ADD COLUMN {name} {types[name]}")
@@ -160,5 +158,5 @@ def _make_columns(connection: Connection) -> None:
                 connection.insert("figure", *figure_rows(record))
     connection.define(MOVE_VERDICTS)
     connection.define("DROP TABLE verdict_7")
-    for name in OLD_COLUMNS:
+    for name in OLD:
         connection.define(f"ALTER TABLE run DROP COLUMN {name}")

@@ -34,13 +34,10 @@ SESSIONS = 200
 """How many sessions are compared at once."""
 CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
-SHARED_COLUMNS = ("tags", "note")
-"""What people may have added there, too."""
-CHANGES = [
-    name
-    for name in COLUMNS["session"]
-    if name not in ("id", *CONSTANT_COLUMNS, *SHARED_COLUMNS)
-]
+SET_SESSION = update(
+    "session", set(COLUMNS["session"]) - {"id", *CONSTANT_COLUMNS, "tags", "note"}
+)
+"""Tags and a note may have been added there, too."""
 BEGUN = {"status": "running", "ended_at": None}
 """A session there until all of its runs are, so that none looks complete before."""
 IDENTITIES = """
@@ -157,7 +154,7 @@ def push_session(local: Store, shared: Store, id: str) -> int:
                 places = {row["seq"]: row for row in _of_session(there, "run", id)}
                 changed = (row for row in edited if places.get(row["seq"]) != row)
                 there.change(UPDATE_PLACE, *changed)
-            there.change(update("session", CHANGES), session)
+            there.change(SET_SESSION, session)
             _add_words(there, session)
     except KeyViolation as error:
         raise _incomplete(id, shared.where) from error

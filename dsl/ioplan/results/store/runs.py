@@ -47,10 +47,9 @@ from ioplan.results.store.figures import (
     picked,
     results_by_part,
 )
-from ioplan.results.store.tables import RunColumns, by_key
+from ioplan.results.store.tables import KEYS, RunColumns, by_key
 
 OF_RUN = by_key("run")
-FIGURE_KEY = ("session", "seq", "target", "phase", "stream", "direction")
 
 
 class Fields(Flag):
@@ -171,7 +170,7 @@ def _figure_query(fields: Fields, condition: str) -> str:
     where = _of_runs("f", condition)
     if Fields.EXTRAS not in fields:
         where += " AND f.target = '' AND f.phase = '' AND f.stream = ''"
-    columns = ", ".join(f"f.{name}" for name in (*FIGURE_KEY, *VALUES))
+    columns = ", ".join(f"f.{name}" for name in (*KEYS["figure"], *VALUES))
     return f"SELECT {columns} FROM figure AS f WHERE {where}"
 
 

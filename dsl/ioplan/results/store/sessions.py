@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Literal
 
 import msgspec
@@ -238,13 +237,11 @@ def _pattern(word: str) -> str:
     return escaped.replace("*", "%")
 
 
-_drive_columns = itemgetter(*Drive.model_fields)
-
-
 def _overview(row: Row) -> SessionOverview:
     with validated(f"session {row['session']!r}"):
-        drive, tags = _drive(*_drive_columns(row)), msgspec.json.decode(row["tags"])
-        return msgspec.convert(row | {"drive": drive, "tags": tags}, SessionOverview)
+        drive = _drive(*map(row.get, Drive.model_fields))
+        fields = row | {"drive": drive, "tags": msgspec.json.decode(row["tags"])}
+        return msgspec.convert(fields, SessionOverview)
 
 
 @lru_cache(4096)
