@@ -42,6 +42,7 @@ from ioplan.results.exports.rows import (
     series_rows,
     session_row,
     stream_rows,
+    typed,
 )
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Sample, figure
@@ -200,30 +201,22 @@ def export_sessions(
     write(SessionList(sessions), format, out)
 
 
-NUMBERS: Columns = {
-    **dict.fromkeys(("runs", "held", "expected", "capacity_bytes"), int),
-    "duration_s": float,
-}
-NAMES = (
-    *("id", "plan", "plan_file", "target", "backend", "status", "started_at"),
-    *("ended_at", "ioplan", "runs", "verdict", "held", "expected", "duration_s"),
-    *("host_name", "person", "job", "drive", "serial", "model", "firmware"),
-    *("lab_name", "wwid", "capacity_bytes", "tags", "note"),
-)
+LISTED = typed("""
+    id plan plan_file target backend status started_at ended_at ioplan
+    runs:int verdict held:int expected:int duration_s:float host_name person job
+    drive serial model firmware lab_name wwid capacity_bytes:int tags note""")
 """`drive` is what people call it; tags have blanks between."""
 
 
 class SessionList(Tabular, frozen=True):
-    """Sessions as flat rows, one each."""
-
     sessions: Sequence[SessionOverview]
 
     def columns(self) -> Columns:
-        return {name: NUMBERS.get(name, str) for name in NAMES}
+        return LISTED
 
     def rows(self) -> Iterator[Row]:
         for session in self.sessions:
-            own = {n: getattr(session, n) for n in NAMES if hasattr(session, n)}
+            own = {n: getattr(session, n) for n in LISTED if hasattr(session, n)}
             drive = (session.drive or Drive()).model_dump()
             tags = " ".join(session.tags)
             yield {**own, **drive, "drive": session.drive_name, "tags": tags}

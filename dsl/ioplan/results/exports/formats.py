@@ -51,8 +51,6 @@ class Tabular(Struct, frozen=True):
 
 
 class ExportError(ExplainedError):
-    """A session cannot be exported so; the text says what to do."""
-
     kind = CommandFault.EXPORT
 
 
@@ -182,9 +180,8 @@ def _metrics(rows: Iterable[Row]) -> Iterator[tuple[Row, str, float, str, str]]:
     """Each metric of measured runs that were not done once more since: its row, name,
     value, unit, and which way is better. Percentiles only with enough samples."""
     for row in rows:
-        if (row["kind"], row["status"]) != ("run", "ok") or not row.get(
-            "current", True
-        ):
+        is_measured = (row["kind"], row["status"]) == ("run", "ok")
+        if not is_measured or not row.get("current", True):
             continue
         parts = (row.get("stream"), row["scope"].replace("total", ""))
         prefix = "".join(f"{part}_" for part in parts if part)

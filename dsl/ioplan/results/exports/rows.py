@@ -35,14 +35,14 @@ Columns = dict[str, type]
 Kind = Literal["runs", "phases", "series", "streams"]
 
 
-def _typed(names: str) -> Columns:
+def typed(names: str) -> Columns:
     """Columns by their names, with the type behind each that is no text."""
     types = {"": str, "int": int, "float": float, "bool": bool}
     words = (word.partition(":") for word in names.split())
     return {name: types[type] for name, _, type in words}
 
 
-PLACE = _typed("""
+PLACE = typed("""
     session seq:int run_id test kind step:int round:int in_window:bool current:bool
     iteration:int status cause backend started_at run_s:float step_name
     seek_phase seek_number:int seek_decision
@@ -50,10 +50,10 @@ PLACE = _typed("""
 """Of rounds, `in_window` says whether the figures of reports are of this one too; a
 run that `resume` did once more is `current` only the last time. Of a seek, `seek_…` is
 of its probes, and `found_…` of what stands for all of them, in the axis' base unit."""
-SESSION = _typed("""
+SESSION = typed("""
     job person host_name drive_serial drive_model drive_firmware lab_name tags note""")
 """The same in all rows of a session; tags with blanks between."""
-FIGURES = _typed("""
+FIGURES = typed("""
     scope stream ios:int bytes:int errors:int iops:float bandwidth_bytes_per_s:float
     mean_ns:float min_ns:int max_ns:int stddev_ns:float""")
 SUPPORTED: Columns = {
@@ -61,26 +61,26 @@ SUPPORTED: Columns = {
     for percent in PERCENTILES
     for name, type in ((f"p{percent:g}_ns", float), (f"p{percent:g}_supported", bool))
 }
-TIMES = _typed("t_s:float length_s:float")
+TIMES = typed("t_s:float length_s:float")
 POINT = {
     **TIMES,
     **{f"{direction}_ios": int for direction in DIRECTIONS},
     **{f"{direction}_bytes": int for direction in DIRECTIONS},
-    **_typed("errors:int mean_ns:float p50_ns:float p99_ns:float p99.9_ns:float"),
+    **typed("errors:int mean_ns:float p50_ns:float p99_ns:float p99.9_ns:float"),
     "max_ns": int,
 }
 TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
 TRACE: Columns = {
     name: float for name in TelemetryPoint.model_fields if name.startswith("trace_")
 }
-TOTALS = _typed("""
+TOTALS = typed("""
     wear_source host_written_bytes:int media_written_bytes:int waf:float dwpd:float
     gap_ns:int recovery_ns:float lost_work_ios:float""")
 """In the row of a run's total only, as is its telemetry: what the drive's log says; the
 longest gap of all streams; of a run with events, the recovery of p99 to 120 %."""
 COLUMNS: dict[Kind, Columns] = {
     "runs": FIGURES | SUPPORTED | TELEMETRY | TOTALS,
-    "phases": _typed("phase phase_s:float") | FIGURES | SUPPORTED,
+    "phases": typed("phase phase_s:float") | FIGURES | SUPPORTED,
     "series": POINT | TELEMETRY | TRACE,
     "streams": TIMES
     | FIGURES

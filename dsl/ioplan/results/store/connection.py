@@ -30,20 +30,20 @@ class Connection:
         self._connection = connection
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
-        cursor = self._connection.execute(self._in_its_words(query), values)
+        cursor = self._connection.execute(self._translated(query), values)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query, their values as the database has them, unchecked."""
-        query = self._in_its_words(query)
+        query = self._translated(query)
         rows: list[tuple[Any, ...]] = self._connection.execute(query, values).fetchall()
         return rows
 
     def change(self, statement: str, /, *rows: Row) -> int:
         """Do it for each row of values; returns how many rows it changed."""
         cursor = self._connection.cursor()
-        cursor.executemany(self._in_its_words(statement), rows)
+        cursor.executemany(self._translated(statement), rows)
         return cursor.rowcount if rows else 0
 
     def select(self, table: str, condition: str, **values: Any) -> list[Row]:
@@ -62,7 +62,8 @@ class Connection:
         """Make or change a table, an index or a view, in SQLite's words."""
         self._connection.execute(statement)
 
-    def _in_its_words(self, statement: str) -> Any:
+    @staticmethod
+    def _translated(statement: str) -> Any:
         return statement
 
 

@@ -108,14 +108,11 @@ class PostgresConnection(Connection):
             statement = re.sub(lite, own, statement)
         super().define(statement)
 
-    def _in_its_words(self, statement: str) -> bytes:
-        return _with_parameters(statement)
-
-
-@lru_cache
-def _with_parameters(statement: str) -> bytes:
-    """With psycopg's `%(name)s` for `:name`."""
-    return PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%")).encode()
+    @staticmethod
+    @lru_cache
+    def _translated(statement: str) -> bytes:
+        """With psycopg's `%(name)s` for `:name`."""
+        return PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%")).encode()
 
 
 @contextmanager

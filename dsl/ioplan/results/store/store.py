@@ -243,11 +243,9 @@ class Store(Database):
         return {row["id"]: row["job"] for row in self.rows(query, key=key)}
 
     def _no_session(self, key: str) -> StoreError:
-        return StoreError(
-            f"the store {self.where} has no session {key!r}"
-            f"{did_you_mean(key, self.ids())}",
-            StoreFault.NO_SESSION,
-        )
+        near = did_you_mean(key, self.ids())
+        text = f"the store {self.where} has no session {key!r}{near}"
+        return StoreError(text, StoreFault.NO_SESSION)
 
     def add_event(self, session_id: str, event: SessionEvent) -> None:
         self.add_events([(session_id, event)])
@@ -315,7 +313,7 @@ class Store(Database):
     def add_verdicts(
         self, session_id: str, seq: int, verdicts: Iterable[Verdict]
     ) -> None:
-        """Add verdicts to a run; of one expectation the new one stays."""
+        """Add verdicts behind those of a run; of one expectation the new one stays."""
         key = {"session": session_id, "seq": seq}
         with self.writing() as connection:
             # no one else then appends to it meanwhile
@@ -369,11 +367,9 @@ class Store(Database):
             raise StoreError(f"{where}: {error}", StoreFault.RECORD_DAMAGED) from error
 
     def _no_run(self, session_id: str, seq: int) -> StoreError:
-        return StoreError(
-            f"the session {session_id!r} in {self.where} has no run {seq}; it has "
-            f"{self.count(session_id)} runs",
-            StoreFault.NO_RUN,
-        )
+        text = f"the session {session_id!r} in {self.where} has no run {seq}"
+        count = self.count(session_id)
+        return StoreError(f"{text}; it has {count} runs", StoreFault.NO_RUN)
 
     def count(self, session_id: str) -> int:
         query = "SELECT count(*) FROM run WHERE session = :session"
@@ -420,7 +416,6 @@ def _rows(record: RunRecord) -> tuple[Row, Row, list[Row]]:
 def _put_verdicts(
     connection: Connection, key: Row, verdicts: Sequence[Verdict]
 ) -> None:
-    """Add verdicts behind those of a run; of one expectation the new one stays."""
     if not verdicts:
         return
     rows = connection.rows(RUN_VERDICTS, **key)
