@@ -81,9 +81,8 @@ def merged_faults(
     timed, latency = _timed(part for part, _ in used), total.latency
     if total.ios and latency and timed:
         mean_ns = sum(ios * part.mean_ns for ios, part in timed) / total.ios
-        low_ns = min(part.min_ns for _, part in timed)
-        high_ns = max(part.max_ns for _, part in timed)
-        same = (low_ns, high_ns) == (latency.min_ns, latency.max_ns)
+        same = min(part.min_ns for _, part in timed) == latency.min_ns
+        same &= max(part.max_ns for _, part in timed) == latency.max_ns
         if not (same and isclose(mean_ns, latency.mean_ns, rel_tol=ROUNDING)):
             yield Fault.DERIVED, "its latencies are not those of its parts"
 
@@ -308,13 +307,14 @@ class StreamChecked:
         low, high = min(sizes)[0], max(sizes)[0]
         pieces = (self.job.passes or 0) + 1  # I/Os cut at the end of a pass
         cut = pieces * self.slots * high if self.ends_early else 0
-        mean, square = (sum(s**n * share for s, share in sizes) for n in (1, 2))
-        allowed = SIGMAS * sqrt(max(0.0, square - mean**2) * ios)
-        allowed += cut + SLACK * mean * ios + 2 * self.slots * high
         if not low * ios - cut <= moved <= high * ios:
             text = f"{ios} {direction}s of {low} to {high} B moved {moved} B"
             yield Fault.SIZES, text
-        elif not self.errors and abs(moved - mean * ios) > allowed:
+            return
+        mean, square = (sum(s**n * share for s, share in sizes) for n in (1, 2))
+        allowed = SIGMAS * sqrt(max(0.0, square - mean**2) * ios)
+        allowed += cut + SLACK * mean * ios + 2 * self.slots * high
+        if not self.errors and abs(moved - mean * ios) > allowed:
             text = f"{direction}s have {moved / ios:.0f} B in the mean, and "
             yield Fault.SIZES, f"{text}{mean:.0f} B were asked"
 

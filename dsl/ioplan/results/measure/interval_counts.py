@@ -96,13 +96,12 @@ def counts_of(slices: Sequence[Slice]) -> dict[str, StreamCountsBuilder]:
     return streams
 
 
-class IntervalPacker:
+class IntervalPacker(Struct):
     """Packs intervals as they come, so that a long run does not keep them all."""
 
-    def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-        self._slices: list[Slice] = []
-        self._bins = 0
+    _chunks: list[bytes] = []
+    _slices: list[Slice] = []
+    _bins: int = 0
 
     def add(self, progress: Progress, streams: Sequence[StreamCountsBuilder]) -> None:
         cells = {(s.name, d): part for s in streams for d, part in s.directions.items()}

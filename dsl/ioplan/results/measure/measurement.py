@@ -36,17 +36,18 @@ class Measurement(Totals):
     was measured is not lost. Figures are made when they are asked for.
     """
 
+    started: Started | None = None
+    result: Result | None = None
+    failure: Failure | None = None
+    cpu: Cpu | None = None
+    wear: Wear | None = None
+    """Those of the load generator and of the drive, if they were measured."""
+    bad_bins = ""
+
     def __init__(self) -> None:
         super().__init__({}, 0)
-        self.started: Started | None = None
-        self.result: Result | None = None
-        self.failure: Failure | None = None
-        self.cpu: Cpu | None = None
-        self.wear: Wear | None = None
-        """Those of the load generator and of the drive, if they were measured."""
         self.series: list[Interval] = []
         self._packer = IntervalPacker()
-        self.bad_bins = ""
 
     def add(self, event: Event) -> Interval | None:
         """Take an event; returns the point of the series that it makes, if any."""
