@@ -403,27 +403,28 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
     records = [*picture.frame.records()]
     # over time there are no cells along it
     along = {None} if x.unit in ("s", "B") else {row[picture.x] for row in records}
-    places = _places(request, picture, y.unit)
     figures = [v for row in records if isinstance(v := row[picture.y], (int, float))]
-    near = [limit for limit in places if _is_near(limit.value, figures, picture)]
+    least, most = min(figures, default=0.0), max(figures, default=-1.0)
+    low = 0.0 if picture.y_scale == "linear" else least / REACH
+    places = _places(request, picture, y.unit)
+    near = [limit for limit in places if low <= limit.value <= most * REACH]
     far = [limit for limit in places if limit not in near][:MOST_LIMITS]
-    notes = tuple(
-        f"limit beyond the chart: {limit.text} ({metric_text(limit.value, limit.unit)})"
-        for limit in far
+    notes = (
+        f"limit beyond the chart: {text} ({metric_text(value, unit)})"
+        for text, value, unit in far
     )
     picture = replace(picture, notes=(*picture.notes, *notes))
     if not near or len(near) > MOST_LIMITS:
         return picture
-    rows = [
+    rows = picture.limits.rows if picture.limits else ()
+    across = {at for at in near if places[at] >= along or None in along}
+    lines = (
         (at, limit.value, limit.text.removeprefix("expect ").strip())
         for limit in near
-        for at in (
-            (None,) if places[limit] >= along or None in along else places[limit]
-        )
-    ]
+        for at in ((None,) if limit in across else places[limit])
+    )
     columns = untitled(picture.x, picture.y, "limit")
-    events = picture.limits.rows if picture.limits else ()
-    return replace(picture, limits=Frame(columns, [*events, *rows]))
+    return replace(picture, limits=Frame(columns, [*rows, *lines]))
 
 
 def _places(request: Request, picture: ChartSpec, unit: str) -> dict[Limit, set[Value]]:
@@ -454,10 +455,3 @@ def _verdicts(runs: Sequence[RunRecord], metric: Metric) -> Iterator[Verdict]:
                 continue  # a store that was passed on may say anything
             if own == metric:
                 yield verdict
-
-
-def _is_near(value: float, figures: Sequence[float], picture: ChartSpec) -> bool:
-    if not figures:
-        return False
-    least = 0.0 if picture.y_scale == "linear" else min(figures) / REACH
-    return least <= value <= max(figures) * REACH
