@@ -18,7 +18,7 @@ from figures import (
     run,
     stream,
 )
-from report_charts import ID, charts, column, composed
+from report_charts import ID, charts, column, composed, headlines_by_test
 from sessions import session
 
 from ioplan import latency_text
@@ -36,7 +36,6 @@ from ioplan.results.report import (
     Column,
     Datum,
     Reader,
-    by_test,
     convergence,
     framed,
     modes,
@@ -259,7 +258,7 @@ def test_trims_beside_other_cells_have_their_headline(store):
     only = {"cell": {"trim": "100%"}, "load": {"trim_percent": 100.0}}
     store.add(record(1, TRIMMED, **only), TRIMMED.detail)
     store.add(record(2, cell={"trim": "0%"}), RunDetail())
-    found = by_test(store, list(store.records(ID)))["demo"]
+    found = headlines_by_test(store, list(store.records(ID)))["demo"]
     trims = {h.metric: h.value for h in found if "trims" in h.kind}
     assert list(trims) == ["trim.mean", "trim.iops"] and trims["trim.iops"] == 2000
 

@@ -17,13 +17,13 @@ from figures import (
     measurement,
     record,
 )
-from report_charts import headline
+from report_charts import headline, headlines_by_test
 from sessions import put
 
 from ioplan.cli import plan_of
 from ioplan.language import parse_metric
 from ioplan.records import BackendFacts, Found
-from ioplan.results.report import by_test, cards, contests
+from ioplan.results.report import cards, contests
 from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
@@ -54,7 +54,7 @@ def made_run(seq, cell, seconds=6, ios=200, **more):
 def headlines_of(path, made):
     with Store.open(path) as store:
         put(store, *made)
-        return by_test(store, [one for one, _ in made]).get("demo", ())
+        return headlines_by_test(store, [one for one, _ in made]).get("demo", ())
 
 
 def sweep(**axes):
@@ -369,7 +369,7 @@ def test_flushes_are_commits(names, tmp_path, store_path):
     assert ioplan(*call).code == 0
     with Store.to_read(store_path) as store:
         last = store.session("last")
-        found = by_test(store, list(store.records(last.id)), plan_of(last))
+        found = headlines_by_test(store, list(store.records(last.id)), plan_of(last))
     for name in names:
         metrics = " ".join(one.metric for one in found[name])
         assert metrics == COMMITS[name][1], name

@@ -13,14 +13,14 @@ from fooled import EXAMPLES, last_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import checked
-from report_charts import headline
+from report_charts import headline, headlines_by_test
 
 from ioplan import metric_text
 from ioplan.cli import plan_of
 from ioplan.core import percent_text
 from ioplan.job import Progress
 from ioplan.results.measure import Sample
-from ioplan.results.report import by_test, comparison_sentence, contests
+from ioplan.results.report import comparison_sentence, contests
 from ioplan.results.store import Store
 from ioplan.runner import judge
 
@@ -212,7 +212,7 @@ def run(folder, text):
 def headlines(store):
     with Store.open(store) as opened:
         last = opened.session("last")
-        found = by_test(opened, list(opened.records(last.id)), plan_of(last))
+        found = headlines_by_test(opened, list(opened.records(last.id)), plan_of(last))
     return [one for some in found.values() for one in some]
 
 

@@ -11,10 +11,10 @@ import pytest
 from command import ioplan, last_records, succeed
 from msgspec import Struct
 from paths import ROOT
+from report_charts import headlines_by_test
 
 from ioplan.cli import plan_of
 from ioplan.records import current_records
-from ioplan.results.report import by_test
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -113,7 +113,7 @@ def headlines(folder):
     with Store.open(folder / "s.db") as store:
         session = store.session("last")
         records = current_records(list(store.records(session.id)))
-        return by_test(store, records, plan_of(session))
+        return headlines_by_test(store, records, plan_of(session))
 
 
 def at_last(rows, test, cell):

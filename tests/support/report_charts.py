@@ -28,6 +28,12 @@ def charts(store, kind, *metrics, by="", of=(("A", ID),)):
     return [one for one in drawn if by == "iops" or one.kind != "hockey"]
 
 
+def headlines_by_test(store, records, plan=None):
+    session = store.session(records[0].session)
+    sections, _ = report.session_sections(store, session, records, plan)
+    return {s.title: next(iter(s.headlines.values()), ()) for s in sections}
+
+
 def column(picture, key):
     at = [c.key for c in picture.frame.columns].index(key)
     return [row[at] for row in picture.frame.rows]

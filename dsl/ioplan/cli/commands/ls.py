@@ -16,7 +16,7 @@ from ioplan.cli.sessions.stores import opened, results_at
 from ioplan.core.formats import writer_of
 from ioplan.results.exports.export import export_sessions
 from ioplan.results.exports.formats import WRITERS
-from ioplan.results.report.headlines.headlines import summary_text
+from ioplan.results.report.build import summary_text
 from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.sessions import SessionFilter, SessionOverview
@@ -88,6 +88,6 @@ def _told(store: Store, sessions: Sequence[SessionOverview]) -> dict[str, str]:
 def _summary(store: Store, session: str) -> str:
     """A session whose records cannot be read is listed nevertheless."""
     try:
-        return summary_text(store, session)
+        return summary_text(store, store.session(session))
     except StoreError:
         return ""

@@ -20,7 +20,6 @@ from ioplan.results.report.headlines.contests import (
 )
 from ioplan.results.report.headlines.contests import contests as contests
 from ioplan.results.report.headlines.headline import Headline as Headline
-from ioplan.results.report.headlines.headlines import by_test as by_test
 from ioplan.results.report.html.page import page as page
 from ioplan.results.report.html.page import worst as worst
 from ioplan.results.report.html.payload import safe as safe

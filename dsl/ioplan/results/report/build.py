@@ -9,7 +9,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from ioplan.core.model import slimmed
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
@@ -23,6 +23,7 @@ from ioplan.results.report.conformance.conformance import (
 from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.facts import Reported, Source, reported, session_facts
 from ioplan.results.report.first_screen import first_screen
+from ioplan.results.report.headlines.headlines import best_of
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.section import Section
 from ioplan.results.share.recorded_plan import recorded_plans
@@ -92,6 +93,19 @@ def sessions_screen(store: Store, sessions: Sequence[Session]) -> FirstScreen:
     """The first screen of several sessions. Raises StoreError."""
     parts = _parts(store, sessions, recorded_plans(sessions))
     return first_screen(parts, _sections(parts, store))
+
+
+def summary_text(store: Store, session: Session) -> str:
+    """`451k IOPS, 11.3 us, profile smoke`; empty without figures. Raises StoreError."""
+    (part,) = parts = _parts(store, [session], {})
+    by_label = chain.from_iterable(
+        s.headlines.values() for s in _sections(parts, store)
+    )
+    best = best_of(chain.from_iterable(by_label))
+    texts = [f"{h.figure}{' IOPS' * (h.unit == '1/s')}" for h in best]
+    profiles = dict.fromkeys(record.asked.profile for record in part.records)
+    named = (f"profile {name}" for name in profiles if texts and name != FULL)
+    return ", ".join((*texts, *named))
 
 
 def _sections(parts: list[Reported], store: Store) -> tuple[Section, ...]:

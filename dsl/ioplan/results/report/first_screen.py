@@ -255,8 +255,8 @@ def _facts(part: Reported) -> str:
     """`375 GB, firmware E201`."""
     target = part.records[0].target if part.records else {}
     capacity, firmware = target.get("capacity_bytes"), part.source.firmware
-    size = bytes_text(capacity) if capacity else ""
-    return ", ".join(filter(None, (size, f"firmware {firmware}" * bool(firmware))))
+    texts = capacity and bytes_text(capacity), firmware and f"firmware {firmware}"
+    return ", ".join(filter(None, texts))
 
 
 # Headlines as cards of bars.
@@ -314,7 +314,7 @@ def _limit_text(contest: Contest) -> str:
         return ""
     by = f" by {_names(missed)}" * (len(contest.headlines) > 1)
     text = f"limit {metric_text(first.limit, first.unit)}"
-    return f"{text}: missed{by}" if missed else text
+    return text + f": missed{by}" * bool(missed)
 
 
 def _notes(bars: Sequence[Bar]) -> Iterator[str]:
@@ -335,10 +335,10 @@ def _names(labels: Sequence[str]) -> str:
 def _best(contest: Contest) -> list[str]:
     """The firm figure that is better than all others, and what equals it."""
     ranked = [(contest.headlines[label], label) for label in contest.ranked]
-    firm = [pair for pair in ranked if pair[0].is_firm]
-    if not firm or firm[0] is not ranked[0]:
+    if not ranked or not ranked[0][0].is_firm:
         return []
-    return [label for own, label in firm if own.value == firm[0][0].value]
+    best = ranked[0][0].value
+    return [label for own, label in ranked if own.is_firm and own.value == best]
 
 
 def _bar(label: str, headline: Headline | None, is_best: bool) -> Bar:

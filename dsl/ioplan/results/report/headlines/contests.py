@@ -165,10 +165,10 @@ def headline_sentence(tests: Mapping[str, Sequence[Headline]]) -> str:
 
 def _stated(headline: Headline) -> str:
     where = f" at {headline.where}" if headline.where else ""
+    unit = " IOPS" * (headline.unit == "1/s")
     if headline.goal:
         return f"{headline.name} is {headline.figure}{where}"
-    if headline.unit in ("1/s", "B/s"):
-        unit = " IOPS" if headline.unit == "1/s" else ""
+    if unit or headline.unit == "B/s":
         return f"{headline.figure}{unit}{where}"
     return f"{headline.quantity} {headline.figure}{where}"
 
@@ -184,7 +184,7 @@ def expectation_sentence(judged: Mapping[str, Sequence[Judgement]]) -> str:
         return ""
     label, worst = max(failed, key=lambda pair: pair[1].distance)
     count = f"{len(failed)} of {counted(len(every), 'expectation')} failed"
-    by = f"on {label}, " if len(judged) > 1 else ""
+    by = f"on {label}, " * (len(judged) > 1)
     return _fitting([f"{count}: {by}{_missed(worst)}"]) or _fitting([count])
 
 

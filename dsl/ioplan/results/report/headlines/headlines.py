@@ -14,14 +14,12 @@ The latency of what flushes is its commit's; on backends without, its flush's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from ioplan.core.grouping import grouped
-from ioplan.language.plan import FULL, CheckedPlan, Test
-from ioplan.records.current import current_records
-from ioplan.records.record import RunRecord
-from ioplan.results.report.headlines.doubts import NO_DOUBTS, Doubts, doubts
+from ioplan.language.plan import Test
+from ioplan.results.report.headlines.doubts import NO_DOUBTS, Doubts
 from ioplan.results.report.headlines.figures import WORST, TestFigures
 from ioplan.results.report.headlines.headline import MOST, Headline
 from ioplan.results.report.headlines.places import (
@@ -36,9 +34,8 @@ from ioplan.results.report.headlines.places import (
     rate,
     rates_of,
 )
-from ioplan.results.report.point import Point, is_of, meeting, points
+from ioplan.results.report.point import Point, is_of, meeting
 from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
 
 TAIL = "p99"
 KINDS = 2
@@ -151,8 +148,6 @@ def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
     return [point for point in points if mean_bytes(point) == end]
 
 
-# A whole session in a few words.
-
 BEST: dict[tuple[str, ...], Callable[..., Headline]] = {
     ("iops",): max,
     ("bandwidth",): max,
@@ -161,7 +156,7 @@ BEST: dict[tuple[str, ...], Callable[..., Headline]] = {
 """Metrics of a summary, of each group the first that any test has, and its best."""
 
 
-def _summary(headlines: Iterable[Headline]) -> Headlines:
+def best_of(headlines: Iterable[Headline]) -> Headlines:
     """The highest IOPS, the highest throughput, the lowest mean latency."""
     valued = [h for h in headlines if h.value is not None]
     usual = [h for h in valued if not h.name.startswith(WORST)]
@@ -169,28 +164,3 @@ def _summary(headlines: Iterable[Headline]) -> Headlines:
         by_metric = ([h for h in usual if h.metric == name] for name in metrics)
         if few := next(filter(None, by_metric), []):
             yield choose(few, key=lambda headline: headline.value or 0.0)
-
-
-def summary_text(store: Store, session: str) -> str:
-    """`451k IOPS, 11.3 us, profile smoke`; empty without figures. Raises StoreError."""
-    records = current_records(list(store.records(session)))
-    best = _summary(chain.from_iterable(by_test(store, records).values()))
-    texts = [f"{h.figure}{' IOPS' * (h.unit == '1/s')}" for h in best]
-    profiles = dict.fromkeys(record.asked.profile for record in records)
-    named = (f"profile {name}" for name in profiles if texts and name != FULL)
-    return ", ".join((*texts, *named))
-
-
-def by_test(
-    store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None = None
-) -> dict[str, tuple[Headline, ...]]:
-    """The headlines of a session's records by test. Raises StoreError."""
-    measured = (record for record in records if record.asked.kind == "run")
-    runs = grouped(measured, key=lambda record: record.asked.test)
-    reader = Reader(store)
-    tests = {test.title: test for test in plan.tests} if plan else {}
-    known = doubts(records)
-    return {
-        test: headlines(points({"": own}), reader, tests.get(test), known)
-        for test, own in runs.items()
-    }
