@@ -59,31 +59,27 @@ LONGEST, SHORTEST = 40, 8
 
 def chart_bars(chart: ChartSpec, part: Part, width: int) -> Iterator[RichText]:
     """A bar a row; several at one place of the axis have their names beside them."""
-    group = curves(chart, part)
     x, unit = chart.frame.column(chart.x), chart.frame.column(chart.y).unit
     bars = [
         (place, curve.name, value)
-        for place in sorted({at for curve in group for at, _ in curve.points})
-        for curve in group
-        for at, value in curve.points
-        if at == place
+        for curve in curves(chart, part)
+        for place, value in curve.points
     ]
-    first = {place: at for at, (place, *_) in reversed([*enumerate(bars)])}
-    names = [
-        (text_on(x, place) * (first[place] == at), name)
-        for at, (place, name, _) in enumerate(bars)
+    bars.sort(key=lambda bar: bar[0])  # curves stay in their order
+    before = [None, *(place for place, *_ in bars)]
+    places = [
+        text_on(x, b[0]) * (b[0] != last) for b, last in zip(bars, before, strict=False)
     ]
+    left, right = max(map(len, places)), max(len(name) for _, name, _ in bars)
     values = [value for *_, value in bars]
-    left, right = (max(map(len, column)) for column in zip(*names, strict=True))
+    shares = _shares(values, chart.y_scale == "log")
     rows = [
         BarRow(
             f" {place:>{left}} {name:<{right}}",
             share,
             FAILED if value is None else metric_text(value, unit),
         )
-        for (place, name), share, value in zip(
-            names, _shares(values, chart.y_scale == "log"), values, strict=True
-        )
+        for place, (_, name, value), share in zip(places, bars, shares, strict=True)
     ]
     room = width - left - right - max(len(row.value) for row in rows) - 5
     return bar_lines(rows, width, max(SHORTEST, min(LONGEST, room)))

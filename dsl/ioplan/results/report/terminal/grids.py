@@ -44,9 +44,9 @@ class Colors:
         """A background, and letters that can be read on it."""
         share = self.share(value)
         places = np.linspace(0, 1, len(CIVIDIS[0]))
-        rgb = [round(float(np.interp(share, places, part))) for part in CIVIDIS]
+        red, green, blue = (round(np.interp(share, places, part)) for part in CIVIDIS)
         ink = 0 if share >= BRIGHT else 255
-        return f"rgb({ink},{ink},{ink}) on rgb({rgb[0]},{rgb[1]},{rgb[2]})"
+        return f"rgb({ink},{ink},{ink}) on rgb({red},{green},{blue})"
 
     def share(self, value: float) -> float:
         if self.high <= self.low:
@@ -188,9 +188,7 @@ def _ends(left: int, width: int, first: str, last: str) -> Text:
 
 def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator[Text]:
     """Latency upwards, for how many I/Os; no finer than the rows are."""
-    x, x2, y, y2, ios = (
-        _column(part.rows, key) for key in ("x", "x2", "y", "y2", "count")
-    )
+    x, x2, y, y2, ios = _columns(part.rows, "x", "x2", "y", "y2", "count")
     begin_s, end_s, low, high = x.min(), x2.max(), log(y.min()), log(y2.max())
     room = min(width, WIDEST) - LATENCY - 1
     columns = max(1, min(round((end_s - begin_s) / (x2 - x).max()), room))
@@ -199,22 +197,23 @@ def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator
 
     def places(rows: Sequence[Row], latencies_ns: np.ndarray) -> tuple[np.ndarray, ...]:
         """The line from below, and the column, of latencies in the middle of rows."""
-        times = (_column(rows, "x") + _column(rows, "x2")) / 2 - begin_s
+        begin, end = _columns(rows, "x", "x2")
         up = (np.log(np.maximum(latencies_ns, np.exp(low))) - low) * per_log
-        across = (times * per_s).astype(int)
-        return np.minimum(up.astype(int), height - 1), np.minimum(across, columns - 1)
+        across = ((begin + end) / 2 - begin_s) * per_s
+        limits = (up, height), (across, columns)
+        return tuple(np.minimum(at.astype(int), most - 1) for at, most in limits)
 
     counts = np.zeros((height, columns))
     np.add.at(counts, places(part.rows, np.sqrt(y * y2)), ios)
     signs: list[dict[int, str]] = [{} for _ in range(height)]
     for name, sign in PERCENTILES:
-        ups, acrosses = places(part.overlay, _column(part.overlay, name))
-        for up, across in zip(ups, acrosses, strict=True):
+        for up, across in zip(
+            *places(part.overlay, *_columns(part.overlay, name)), strict=True
+        ):
             signs[up][int(across)] = sign
     colors = Colors(counts[counts > 0].tolist(), is_log=True)
-    yield from phase_lines(
-        chart, LATENCY + 1, columns, lambda time_s: (time_s - begin_s) * per_s
-    )
+    left, ends = LATENCY + 1, (time_text(float(begin_s)), time_text(float(end_s)))
+    yield from phase_lines(chart, left, columns, lambda at: (at - begin_s) * per_s)
     for number in reversed(range(height)):
         edge = metric_text(float(np.exp(low + number / per_log)), "ns")
         label = f"{edge:>{LATENCY}}┤" if number % 4 == 0 else " " * LATENCY + "│"
@@ -222,10 +221,8 @@ def density(chart: ChartSpec, part: Part, width: int, colored: bool) -> Iterator
         shades = colors.shaded(values, colored, signs=signs[number])
         yield Text(label, no_wrap=True).append_text(shades)
     yield Text(" " * LATENCY + "└" + "─" * columns, no_wrap=True)
-    yield _ends(
-        LATENCY + 1, columns, time_text(float(begin_s)), time_text(float(end_s))
-    )
+    yield _ends(left, columns, *ends)
 
 
-def _column(rows: Sequence[Row], key: str) -> np.ndarray:
-    return np.array([float(row[key] or 0) for row in rows])
+def _columns(rows: Sequence[Row], *keys: str) -> list[np.ndarray]:
+    return [np.array([float(row[key] or 0) for row in rows]) for key in keys]
