@@ -295,7 +295,7 @@ def _too_few(metric: Metric, seconds: Sequence[Stretch]) -> str:
 def _share_beyond(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Answer:
     plain, beyond = metric.plain, metric.beyond
     stretches = [Stretch([interval]) for run in runs for interval in _full(run)]
-    values = [v for each in stretches if (v := each.value(plain)) is not None]
+    values = [v for part in stretches if (v := part.value(plain)) is not None]
     if not values or not beyond:
         return "no interval with such an I/O was measured"
     sign = 1 if beyond.is_above else -1

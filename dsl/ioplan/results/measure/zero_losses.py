@@ -62,9 +62,9 @@ def shows(name: str, facts: Any) -> bool:
 def blocks(name: str, runs: Iterable[Any]) -> float | str:
     """How many blocks of all runs that read after a power cut; or why none is known."""
     facts = [*map(verify_facts, runs)]
-    shown = [fact for fact in facts if shows(name, fact)]
-    if shown:
-        return float(sum(int(fact.get(name, 0)) for fact in shown))
+    judged = [fact for fact in facts if shows(name, fact)]
+    if judged:
+        return float(sum(int(fact.get(name, 0)) for fact in judged))
     if not any(shows("", fact) for fact in facts):
         return "no block was judged after a power cut"
     had = " or ".join(PROMISES[promise] for promise in PROMISED_BY[name])
