@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from ioplan.results.report.build import Document
+from ioplan.results.report.headlines.doubts import PROFILE, SIMULATED
 from ioplan.results.report.judgements import outcomes_of, outcomes_text
 
 COLORS = {"held": "#2a7d4f", "failed": "#b3261e", "undecided": "#8a6100"}
@@ -26,11 +27,10 @@ role="img" aria-label="{name}: {text}">
 
 def badge(document: Document) -> str:
     """`ioplan: 12 held`, `ioplan: 1 failed, 11 held, simulated`."""
-    simulated = [source.simulated for source in document.sources]
-    part = "simulated" if all(simulated) else "partly simulated" * any(simulated)
-    profiles = dict.fromkeys(own.profile for own in document.sources if own.profile)
-    named = (f"profile {profile}" for profile in profiles)
-    text = ", ".join(filter(None, (_outcome(document), part, *named)))
+    part = document.screen.badge  # in capitals: a title has them
+    for word in (SIMULATED, PROFILE):
+        part = part.replace(word.upper(), word)
+    text = ", ".join(filter(None, (_outcome(document), part)))
     left, right = _width(NAME), _width(text)
     return BADGE.format(
         name=NAME,

@@ -174,12 +174,6 @@ def power_cuts(records: Sequence[RunRecord]) -> Iterator[Judged]:
             f"confidence {bound_text(cuts)} of such cuts break one"
         )
         outcome, text = "held", text + f"; {nothing}" * (cuts < len(reads))
-    yield Judged(outcome, text + _losses(reads))
-
-
-def _losses(reads: Sequence[dict[str, Any]]) -> str:
-    """How the cuts broke promises, and what no drive has to promise."""
-    text = ""
     if any(facts.get("reordered") for facts in reads):
         text += "; durable blocks were lost though writes issued after them survived"
     if any(facts.get("overtaken") for facts in reads):
@@ -187,7 +181,7 @@ def _losses(reads: Sequence[dict[str, Any]]) -> str:
     if torn := sum(facts.get("torn_writes", 0) for facts in reads):
         unit = size_text(gcd(*(facts.get("torn_unit_bytes", 0) for facts in reads)))
         text += f"; {counted(torn, 'write')} torn, at multiples of {unit}"
-    return text
+    yield Judged(outcome, text)
 
 
 def _reads_after_cuts(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:

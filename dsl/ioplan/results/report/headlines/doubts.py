@@ -13,7 +13,7 @@ from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
 from ioplan.records.record import RunRecord
 from ioplan.results.report.point import Point
 
-SIMULATED = "simulated"
+SIMULATED, PROFILE = "simulated", "profile"
 NOT_STEADY = "not steady"
 BUSY = "busy host"
 WARNED = "warned"
@@ -92,8 +92,8 @@ def shortened(runs: Sequence[RunRecord]) -> list[str]:
 
 def caveat_text(simulated: Sequence[bool], profiles: Sequence[str]) -> str:
     """What a title says where no drive was measured, or only a part of the plan was."""
-    counts = Counter(f"PROFILE {name}" for name in profiles if name)
-    counts["SIMULATED"] = sum(simulated)
+    counts = Counter(f"{PROFILE.upper()} {name}" for name in profiles if name)
+    counts[SIMULATED.upper()] = sum(simulated)
     return ", ".join(
         word if count == len(simulated) else f"{count} of {len(simulated)} {word}"
         for word, count in sorted(counts.items(), reverse=True)
