@@ -77,7 +77,7 @@ def test_buckets_leave_no_gap_and_others_are_refused():
     edges = [bucket_range(index) for index in range(BUCKETS)]
     assert edges[0][0] == 0 and edges[-1][1] == 2**64
     assert all(a[1] == b[0] for a, b in pairwise(edges))
-    for bins in ([1], [-1, 5], [5, -1], [BUCKETS, 1], [1, 2, 3]):
+    for bins in ([1], [-1, 5], [5, -1], [BUCKETS, 1], [1, 2, 3], [1, 1 << 62]):
         with pytest.raises(ValueError):
             Histogram.of(bins)
     thousand, one = Histogram.of([100, 1000]), Histogram.of([1, 1])

@@ -21,6 +21,8 @@ import numpy.typing as npt
 BITS = 7
 DIGITS = 3
 """Significant digits of a percentile: its bucket is up to 0.8 % wide."""
+MOST_COUNTED = 1 << 48
+"""In a bucket: a month at 100 million IOPS. The sum of all buckets is an int64."""
 
 Ints = npt.NDArray[np.int64]
 Edges = npt.NDArray[np.uint64]
@@ -87,6 +89,8 @@ class Histogram:
             raise ValueError("a bin lies outside the layout")
         if count.min(initial=0) < 0:
             raise ValueError("a bin counts less than nothing")
+        if count.max(initial=0) > MOST_COUNTED:
+            raise ValueError(f"a bin counts more than {MOST_COUNTED:,}")
         return cls(index, count, bits)
 
     @classmethod
