@@ -34,9 +34,8 @@ SESSIONS = 200
 """How many sessions are compared at once."""
 CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
-SET_SESSION = update(
-    "session", set(COLUMNS["session"]) - {"id", *CONSTANT_COLUMNS, "tags", "note"}
-)
+FIXED = ("id", *CONSTANT_COLUMNS, "tags", "note")
+SET_SESSION = update("session", [n for n in COLUMNS["session"] if n not in FIXED])
 """Tags and a note may have been added there, too."""
 BEGUN = {"status": "running", "ended_at": None}
 """A session there until all of its runs are, so that none looks complete before."""
