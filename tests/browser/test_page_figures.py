@@ -64,6 +64,14 @@ def test_downloads(chromium, single, title, test):
         file.unlink()
 
 
+def test_a_spreadsheet_calculates_no_text(chromium, single):
+    """As in exports: a cell of a plan of others may be called =cmd."""
+    chromium.open(single.page)
+    rows = [{"a": text} for text in ("=1+1", "@x,y", "-5", -5, "4 KiB", None)]
+    table = chromium.run("return csv({ columns: [{ key: 'a' }] }, arguments[0])", rows)
+    assert table.splitlines() == ["cell", "'=1+1", '"\'@x,y"', "'-5", "-5", "4 KiB", ""]
+
+
 def test_files_have_own_names(chromium, simulated, single):
     """On a page, and on pages of other sessions."""
     names = []

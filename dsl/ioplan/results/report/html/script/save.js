@@ -100,7 +100,9 @@ const svgUrl = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(s
 const csv = ({ columns }, rows) => {
   const shown = columns.filter(isListed);
   const quoted = (value) => {
-    const text = String(value ?? "");
+    // a text that a spreadsheet would calculate gets a quote before it, as in exports
+    const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
+    const text = isFormula ? `'${value}` : String(value ?? "");
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const head = shown.map(({ title, unit }) =>
