@@ -217,7 +217,7 @@ def _at(share: float, before: float, after: float) -> float:
 class Sensors:
     """Found once; read as often as wanted."""
 
-    def __init__(self, tree: Tree, disk: Disk | None, metered: bool = False) -> None:
+    def __init__(self, tree: Tree, disk: Disk | None, metered: bool) -> None:
         self.tree, self.disk, self.metered = tree, disk, metered
         self.others = OtherPrograms(tree)
         self.frequency_files = frequency_files(tree)
