@@ -35,13 +35,17 @@ WHEN = {-1: "the session before", 0: "with it", 1: "the session after"}
 
 def blocks(history: History, everything: bool) -> Iterator[Line | Table]:
     """Tables by group, the changes, and one sentence."""
-    if len(history.series) == 1:
-        yield from _sessions(history.series[0], everything)
-    else:
-        for heading, group in groupby(history.series, key=_heading):
-            yield _table(heading, list(group))
+    yield from _tables(history, everything)
     yield from _changes(history)
     yield Text(sentence(history), "strong")
+
+
+def _tables(history: History, everything: bool) -> Iterator[Line | Table]:
+    if len(history.series) == 1:
+        yield from _sessions(history.series[0], everything)
+        return
+    for heading, group in groupby(history.series, key=_heading):
+        yield _table(heading, list(group))
 
 
 def _changes(history: History) -> Iterator[Judged]:
@@ -169,7 +173,7 @@ def _promise(history: History, judged: Sequence[Series]) -> str:
     return f"{promise}, without the {len(others)} that have {sessions}"
 
 
-# A page: the same, and a picture of each series.
+# A page: the changes on its first screen, the tables, and a picture of each series.
 
 X = Column("x", "session, the oldest first", "")
 NAMED = (*(Column(n, n) for n in ("session", "began")), Column("with", "changed"))
@@ -195,7 +199,11 @@ def document(history: History, made: str) -> Document:
             chips=tuple(Chip(o.text, o.tone) for o in changes[:MOST_CHIPS]),
         ),
         made=made,
-        blocks=(*blocks(history, everything=True), *map(picture, history.series)),
+        blocks=(
+            *_tables(history, everything=True),
+            *changes[MOST_CHIPS:],
+            *map(picture, history.series),
+        ),
     )
 
 
