@@ -27,7 +27,7 @@ Key = Hashable
 
 def needs_parts(metric: Metric) -> bool:
     """Whether a metric needs the streams, phases, telemetry or wear of a run."""
-    is_of_part = metric.stream is not None or metric.phase is not None
+    is_of_part = bool(metric.stream or metric.phase)
     return is_of_part or metric.name in (*HOST, "verified")
 
 
@@ -210,8 +210,8 @@ def remarks(pair: CellPair) -> tuple[str, ...]:
     base, new = pair
     texts = ["prepared differently"] if base.state != new.state else []
     if _length(base) != _length(new):
-        times = [digits(cell.any.run_s) for cell in pair]
-        texts.append(f"{times[0]} s in BASE, {times[1]} s in NEW")
+        before, after = (digits(cell.any.run_s) for cell in pair)
+        texts.append(f"{before} s in BASE, {after} s in NEW")
     elif base.run_id != new.run_id:
         texts.append("the plan does something else around it")
     return tuple(texts)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, starmap
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
@@ -42,10 +42,8 @@ def blocks(history: History, everything: bool) -> Iterator[Line | Table]:
 
 def _tables(history: History, everything: bool) -> Iterator[Line | Table]:
     if len(history.series) == 1:
-        yield from _sessions(history.series[0], everything)
-        return
-    for heading, group in groupby(history.series, key=_heading):
-        yield _table(heading, list(group))
+        return _sessions(history.series[0], everything)
+    return starmap(_table, groupby(history.series, key=_heading))
 
 
 def _changes(history: History) -> Iterator[Judged]:
@@ -59,16 +57,21 @@ def _heading(series: Series) -> str:
     return f"{series.metric}: {group or 'all sessions'}"
 
 
-def _table(heading: str, group: Sequence[Series]) -> Table:
+def _table(heading: str, group: Iterable[Series]) -> Table:
     rows = []
     for series in group:
         changes = ", ".join(percent_change(c.ratio) for c in series.changes[-2:])
-        newest = metric_text(series.points[-1].value, series.unit)
-        count, band = str(len(series.points)), band_text(series)
-        texts = series.name, _sparkline(series), count, newest, band, changes or "–"
+        texts = (
+            series.name,
+            _sparkline(series),
+            str(len(series.points)),
+            metric_text(series.points[-1].value, series.unit),
+            band_text(series),
+            changes or "–",
+        )
         rows.append(tuple(map(Text, texts)))
-    headings = ("cell", "history", "sessions", "newest", "band", "changes")
-    return Table(heading, headings, tuple(rows), frozenset(range(1, len(headings))))
+    headings = "cell", "history", "sessions", "newest", "band", "changes"
+    return Table(heading, headings, tuple(rows), frozenset(range(1, 6)))
 
 
 def _sparkline(series: Series) -> str:
@@ -82,12 +85,16 @@ def _sessions(series: Series, everything: bool) -> Iterator[Line | Table]:
     changes = {change.point: change for change in series.changes}
     first = 0 if everything else max(0, len(series.points) - MOST_ROWS)
     rows = []
-    for place, point in list(enumerate(series.points))[first:]:
+    for place, point in enumerate(series.points[first:], first):
         change = changes.get(place)
         outcome = OUTCOMES[change.verdict] if change else "none"
-        value = metric_text(point.value, series.unit)
-        ratio = percent_change(change.ratio) if change else ""
-        texts = (point.session, _date(point), value, ratio, "; ".join(point.changed))
+        texts = (
+            point.session,
+            _date(point),
+            metric_text(point.value, series.unit),
+            percent_change(change.ratio) if change else "",
+            "; ".join(point.changed),
+        )
         rows.append(tuple(Judged(outcome, text) for text in texts))
     headings = "session", "began (UTC)", series.metric, "change", "what else changed"
     yield Text(f"{series.name}, {_heading(series)}", "strong")
@@ -146,12 +153,12 @@ def change_line(series: Series, change: Change) -> str:
 
 
 def sentence(history: History) -> str:
-    """The changes, and the promise on false alarms; short series have no verdict."""
+    """The changes of one or more series, and the promise on false alarms; short series
+    have no verdict."""
     judged = [series for series in history.series if not series.why]
     scope = f"{len(history.series)} series of {counted(history.sessions, 'session')}"
     if not judged:
-        why = history.series[0].why if history.series else "nothing was measured"
-        return f"{scope}: {why}"
+        return f"{scope}: {history.series[0].why}"
     changes = counted(history.changes, "change") if history.changes else "no change"
     suspected = sum(series.is_suspected for series in judged)
     doubt = f", {suspected} suspected" * bool(suspected)
@@ -189,11 +196,12 @@ def document(history: History, made: str) -> Document:
     changes = [*_changes(history)]
     outcomes = {line.outcome for line in changes}
     dates = [_date(point) for series in history.series for point in series.points]
-    ends = counted(history.sessions, "session"), f"{min(dates)} to {max(dates)} UTC"
+    sessions = counted(history.sessions, "session")
+    line = f"{sessions}, {min(dates)} to {max(dates)} UTC"
     return Document(
         screen=FirstScreen(
             title=f"History of {history.plan}",
-            line=f"{', '.join(ends)} · series parted by {', '.join(history.by)}",
+            line=f"{line} · series parted by {', '.join(history.by)}",
             outcome=next((v for v in OUTCOMES.values() if v in outcomes), "none"),
             sentence=f"{sentence(history)}.",
             chips=tuple(Chip(o.text, o.tone) for o in changes[:MOST_CHIPS]),
