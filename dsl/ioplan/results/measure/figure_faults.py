@@ -43,7 +43,8 @@ SLACK_S, SLACK = 0.25, 0.02
 """How much later than it happened ioplan may learn on a busy machine what a program
 tells, and how far two clocks of one host may differ in a run."""
 EDGE_S = 1e-3
-"""How far apart two intervals may lie that follow each other."""
+"""How far apart two intervals may lie that follow each other; and how much longer than
+it says a run may have taken that is told in whole ms."""
 IMPORTED = "imported"
 """The kind of a target whose results ioplan did not measure."""
 AMOUNTS = ("ios", "bytes", "errors")
@@ -415,7 +416,8 @@ class StreamChecked:
         longest_ns = max((latency.max_ns for _, latency in timed), default=0)
         left_out_s = slots * longest_ns / SECOND_NS + SLACK_S / 10
         slots_s = slots * self.run_s
-        if busy_s > slots_s * (1 + DEPTH_SLACK) + self._last_ios_s():
+        most_s = slots_s * (1 + DEPTH_SLACK) + slots * EDGE_S
+        if busy_s > most_s + self._last_ios_s():
             text = f"IOPS x mean latency is {busy_s / self.run_s:.4g} outstanding I/Os"
             yield Fault.DEPTH_ABOVE, f"{text}, and {slots} were asked"
         elif busy_s + left_out_s < self._least_busy() * slots_s:
