@@ -357,7 +357,7 @@ def setups_of(store: Store, run_ids: Collection[str]) -> list[tuple[Session, Set
     setup of their first run. Raises StoreError."""
     finished = (s for s in store.that_did(run_ids) if s.status == "ok")
     sessions = list(islice(finished, MOST_CANDIDATES))
-    condition, values = listed("session", [session.id for session in sessions])
+    condition, values = listed("run.session", [session.id for session in sessions])
     firsts = store.runs(Fields.SETUP, f"run.seq = 1 AND {condition}", **values)
     setups = {run.session: setup_of(run) for run in firsts}
     return [(own, setups[own.id]) for own in sessions if own.id in setups]

@@ -194,7 +194,7 @@ def stream_rows(intervals: Iterable[Slice]) -> Iterator[Row]:
     Percentiles stand there however few I/Os lie beyond them: `ios` says how many.
     """
     for interval in intervals:
-        length_s = (interval.end_ns - interval.begin_ns) / SECOND_NS
+        length_s = interval.length_ns / SECOND_NS
         times = {"t_s": interval.end_ns / SECOND_NS, "length_s": length_s}
         for stream in Stretch([interval]).streams:
             for direction, result in stream.directions.items():

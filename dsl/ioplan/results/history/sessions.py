@@ -186,8 +186,8 @@ class SessionReader:
             yield SessionFigures(id, began, self._setting(row), figures[id])
 
     def _condition(self, sessions: Iterable[str]) -> tuple[str, dict[str, str]]:
-        of_sessions, names = listed("session", [*sessions])
-        of_ids, ids = listed("run_id", self._run_ids)
+        of_sessions, names = listed("run.session", [*sessions])
+        of_ids, ids = listed("run.run_id", self._run_ids)
         return f"{of_sessions} AND {of_ids}", names | ids
 
     def _places_of(self, session: str, slots: list[tuple[object, ...]]) -> Places:
@@ -252,7 +252,7 @@ class SessionReader:
         """What the first runs of sessions say of all of them."""
         if not firsts:
             return []
-        condition, values = listed("session", [*firsts])
+        condition, values = listed("run.session", [*firsts])
         numbers = ", ".join(map(str, {*firsts.values()}))
         query = f"""
             SELECT session, seq, started_at, {", ".join(SETTING)} FROM run

@@ -309,8 +309,8 @@ class Checked(RunChecked):
             ios = sum(point.ios.get(d, 0) for point in series)
             size = sum(point.bytes.get(d, 0) for point in series)
             yield from unequal(d, (ios, size), (run.ios, run.bytes))
-        errors = ([part.errors for part in parts] for parts in (series, by.values()))
-        yield from unequal("errors", *([sum(counts)] for counts in errors))
+        errors = sum(point.errors for point in series)
+        yield from unequal("errors", (errors,), (sum(r.errors for r in by.values()),))
         if sums is None:
             yield Fault.SERIES_SUM, "it has no counts of its intervals"
             return

@@ -43,8 +43,9 @@ SLACK_S, SLACK = 0.25, 0.02
 """How much later than it happened ioplan may learn on a busy machine what a program
 tells, and how far two clocks of one host may differ in a run."""
 EDGE_S = 1e-3
-"""How far apart two intervals may lie that follow each other; and how much longer than
-it says a run may have taken that is told in whole ms."""
+"""How far apart two intervals may lie that follow each other."""
+TICK_S = 1e-3
+"""So much longer than it says a run may have taken: fio tells time in whole ms."""
 IMPORTED = "imported"
 """The kind of a target whose results ioplan did not measure."""
 AMOUNTS = ("ios", "bytes", "errors")
@@ -82,8 +83,9 @@ def merged_faults(
     timed, latency = _timed(part for part, _ in used), total.latency
     if total.ios and latency and timed:
         mean_ns = sum(ios * part.mean_ns for ios, part in timed) / total.ios
-        same = min(part.min_ns for _, part in timed) == latency.min_ns
-        same &= max(part.max_ns for _, part in timed) == latency.max_ns
+        low_ns = min(part.min_ns for _, part in timed)
+        high_ns = max(part.max_ns for _, part in timed)
+        same = (low_ns, high_ns) == (latency.min_ns, latency.max_ns)
         if not (same and isclose(mean_ns, latency.mean_ns, rel_tol=ROUNDING)):
             yield Fault.DERIVED, "its latencies are not those of its parts"
 
@@ -312,7 +314,8 @@ class StreamChecked:
             text = f"{ios} {direction}s of {low} to {high} B moved {moved} B"
             yield Fault.SIZES, text
             return
-        mean, square = (sum(s**n * share for s, share in sizes) for n in (1, 2))
+        mean = sum(size * share for size, share in sizes)
+        square = sum(size**2 * share for size, share in sizes)
         allowed = SIGMAS * sqrt(max(0.0, square - mean**2) * ios)
         allowed += cut + SLACK * mean * ios + 2 * self.slots * high
         if not self.errors and abs(moved - mean * ios) > allowed:
@@ -416,7 +419,7 @@ class StreamChecked:
         longest_ns = max((latency.max_ns for _, latency in timed), default=0)
         left_out_s = slots * longest_ns / SECOND_NS + SLACK_S / 10
         slots_s = slots * self.run_s
-        most_s = slots_s * (1 + DEPTH_SLACK) + slots * EDGE_S
+        most_s = slots_s * (1 + DEPTH_SLACK) + slots * TICK_S
         if busy_s > most_s + self._last_ios_s():
             text = f"IOPS x mean latency is {busy_s / self.run_s:.4g} outstanding I/Os"
             yield Fault.DEPTH_ABOVE, f"{text}, and {slots} were asked"

@@ -122,12 +122,13 @@ class IntervalPacker(Struct):
 def _chunk(slices: Sequence[Slice]) -> bytes:
     times = [_clamped(part.end_ns, part.length_ns) for part in slices]
     header, numbers = [], [_planes(np.array(times).T)]
+    nothing = CountsBuilder()
     for key in dict.fromkeys(key for part in slices for key in part.cells):
-        cells = [part.cells.get(key, CountsBuilder()) for part in slices]
+        cells = [part.cells.get(key, nothing) for part in slices]
         rows = np.array([_row(cell) for cell in cells], ROW).view("<i8")
         dense = np.zeros((bucket_count(), len(cells)), np.int64)
-        for column, cell in enumerate(cells):
-            dense[cell.histogram().index, column] = cell.histogram().count
+        for column, histogram in enumerate(cell.histogram() for cell in cells):
+            dense[histogram.index, column] = histogram.count
         index = np.flatnonzero(dense.any(axis=1))
         counts = dense[index]
         width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)

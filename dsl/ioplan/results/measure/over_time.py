@@ -139,7 +139,8 @@ class OverTime(Struct, frozen=True, dict=True):
             return []
         means = [fmean(values[a:b]) for a, b in pairwise(edges)]
         falls = all(after < before for before, after in pairwise(means))
-        return values[edges[-2] :] * (falls and means[-1] < DECLINE * fmean(values))
+        declines = falls and means[-1] < DECLINE * fmean(values)
+        return values[edges[-2] :] if declines else []
 
     @property
     def falls(self) -> bool:
@@ -190,10 +191,10 @@ def is_steered(records: Sequence[RunRecord]) -> bool:
 
     A trace has its own rate, and an event of the lab does what the plan asks for.
     """
-    return len(records) != 1 or any(
-        record.events or any(map(_is_led, record.asked.workload.streams))
-        for record in records
-    )
+    if len(records) != 1:
+        return True
+    (record,) = records
+    return bool(record.events) or any(map(_is_led, record.asked.workload.streams))
 
 
 def _is_led(stream: Stream) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,6 +43,8 @@ from ioplan.results.report.reader import Reader
 from ioplan.results.report.remarks import ByLabel, remarks, text_kind
 from ioplan.results.report.sentences import prepare_line
 
+T = TypeVar("T")
+
 
 class Section(Struct, frozen=True, dict=True):
     """One test in all sessions; only what is looked at is computed."""
@@ -66,9 +69,13 @@ class Section(Struct, frozen=True, dict=True):
     def workload(self) -> str:
         return workload(self.plan)
 
+    def _of_parts(self, read: Callable[[Reported], list[T]]) -> dict[str, list[T]]:
+        """What is read of each session that has any of it."""
+        by_label = ((part.label, read(part)) for part in self.parts)
+        return {label: own for label, own in by_label if own}
+
     def records(self, *kinds: str) -> dict[str, list[RunRecord]]:
-        by_label = ((part.label, part.of(self.title, *kinds)) for part in self.parts)
-        return {label: records for label, records in by_label if records}
+        return self._of_parts(lambda part: part.of(self.title, *kinds))
 
     @cached_property
     def measured(self) -> dict[str, list[RunRecord]]:
@@ -81,8 +88,7 @@ class Section(Struct, frozen=True, dict=True):
     @cached_property
     def missing(self) -> dict[str, list[Run]]:
         """The cells that were not measured in each session that has any."""
-        by_label = ((part.label, part.missing_of(self.title)) for part in self.parts)
-        return {label: runs for label, runs in by_label if runs}
+        return self._of_parts(lambda part: part.missing_of(self.title))
 
     @cached_property
     def points(self) -> list[Point]:
@@ -122,8 +128,7 @@ class Section(Struct, frozen=True, dict=True):
 
     @cached_property
     def _judgements(self) -> dict[str, list[Judgement]]:
-        by_label = ((part.label, part.judged(self.title)) for part in self.parts)
-        return {label: judged for label, judged in by_label if judged}
+        return self._of_parts(lambda part: part.judged(self.title))
 
     @cached_property
     def judged(self) -> list[Judged]:

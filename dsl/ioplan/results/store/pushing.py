@@ -20,7 +20,7 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.sessions import tags_text
-from ioplan.results.store.store import SET_WORDS, UPDATE_PLACE, Store
+from ioplan.results.store.store import SET_WORDS, UPDATE_PLACE, Store, listed
 from ioplan.results.store.tables import (
     COLUMNS,
     RUN_TABLES,
@@ -74,18 +74,18 @@ def compared(
 
 
 def _extents(connection: Connection, ids: Sequence[str]) -> dict[str, SessionExtent]:
-    keys = {f"id{number}": id for number, id in enumerate(ids)}
-    listed = ", ".join(f":{key}" for key in keys)
+    own, keys = listed("session", ids)
     queries = (
         f"SELECT session, '{table}' AS what, count(*) AS number FROM {table} "
-        f"WHERE session IN ({listed}) GROUP BY session"
+        f"WHERE {own} GROUP BY session"
         for table in SESSION_TABLES
     )
     counts = {id: Counter[str]() for id in ids}
     for row in connection.rows(" UNION ALL ".join(queries), **keys):
         counts[row["session"]][row["what"]] = row["number"]
     names = ", ".join(("id", "status", "ended_at", *CONSTANT_COLUMNS))
-    query = f"SELECT {names} FROM session WHERE id IN ({listed})"
+    own, keys = listed("id", ids)
+    query = f"SELECT {names} FROM session WHERE {own}"
     return {
         id: SessionExtent(tuple(columns), counts[id])
         for id, *columns in connection.tuples(query, **keys)

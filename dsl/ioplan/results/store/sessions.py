@@ -84,8 +84,9 @@ def session_of(row: Row) -> Session:
 
 def event_of(row: Row) -> SessionEvent:
     """Raises StoreError."""
-    with validated(f"event of session {row.pop('session')!r}"):
-        return SessionEvent.model_validate(row)
+    fields = {name: row[name] for name in SessionEvent.model_fields}
+    with validated(f"event of session {row['session']!r}"):
+        return SessionEvent.model_validate(fields)
 
 
 ACCOUNT = "account"

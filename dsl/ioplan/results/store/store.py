@@ -95,10 +95,11 @@ RUN_VERDICTS = """
 
 
 def listed(column: str, values: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """A condition that a column of `run` has one of these values; its parameters."""
-    parameters = {f"{column}{number}": value for number, value in enumerate(values)}
+    """A condition that a column has one of these values; its parameters."""
+    name = column.rpartition(".")[2]
+    parameters = {f"{name}{number}": value for number, value in enumerate(values)}
     names = ", ".join(f":{name}" for name in parameters)
-    return f"run.{column} IN ({names})", parameters
+    return f"{column} IN ({names})", parameters
 
 
 def default_path() -> Path:
@@ -389,7 +390,7 @@ class Store(Database):
         """The ids of the sessions that have runs of any of these, oldest first."""
         runs, ids = list(dict.fromkeys(run_ids)), set[str]()
         for first in range(0, len(runs), PAGE):
-            condition, values = listed("run_id", runs[first : first + PAGE])
+            condition, values = listed("run.run_id", runs[first : first + PAGE])
             query = f"SELECT DISTINCT session FROM run WHERE {condition}"
             ids.update(row["session"] for row in self.rows(query, **values))
         return sorted(ids)

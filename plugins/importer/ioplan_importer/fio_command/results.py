@@ -163,8 +163,8 @@ def _job(
 def _spans(detail: RunDetail, stream: str) -> Iterator[Span]:
     for one in IntervalCounts(detail.intervals) if detail.intervals else ():
         own = {key[1]: cell for key, cell in one.cells.items() if key[0] == stream}
-        if length_ns := one.end_ns - one.begin_ns:
-            yield Span(one.end_ns, length_ns, own)
+        if one.length_ns:
+            yield Span(one.end_ns, one.length_ns, own)
 
 
 def _rates(

@@ -190,7 +190,7 @@ def _intervals(cell: Cell, request: Request) -> Timed:
 def _step_s(times: Timed) -> float:
     """The shortest that is no shorter than an interval, and needs few columns."""
     end_s = max((begin_s for begin_s, *_ in times), default=0.0)
-    longest_ns = max((i.end_ns - i.begin_ns for _, i, _ in times), default=0)
+    longest_ns = max((interval.length_ns for _, interval, _ in times), default=0)
     hours = 3600.0 * -(-int(end_s) // (3600 * (MOST_COLUMNS - 1)))
     for step_s in STEPS_S:
         if step_s * SECOND_NS >= longest_ns and end_s < step_s * MOST_COLUMNS:

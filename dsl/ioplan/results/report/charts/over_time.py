@@ -6,8 +6,9 @@ the phases that all of its cells share are bands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate, chain, pairwise, repeat
 from math import inf
 from statistics import fmean, pstdev
@@ -61,7 +62,6 @@ ELAPSED, WRITTEN = Column("x", "time", "s"), Column("x", "written", "B")
 OF_TRACE = "of the trace"
 """Ends the name of the line that a replayed trace has itself."""
 RATE = Metric(name="iops")
-"""What is looked at for changes: latencies change where it does."""
 READINGS = {
     "system_cpu": "system_cpu_percent",
     "stack_cpu": "stack_cpu_percent",
@@ -150,7 +150,7 @@ class Moment(NamedTuple):
         """The rate if all I/Os of the replayed traces were done when they are due; None
         of what is no rate, and without a trace."""
         has_rate = metric.name in ("iops", "bandwidth") and metric.counts(self.step)
-        if not has_rate or metric.stream:
+        if not has_rate or metric.stream or not self.readings:
             return None
         what = "ios" if metric.name == "iops" else "bytes"
         directions = (metric.direction,) if metric.direction else READ_WRITE
@@ -178,20 +178,27 @@ def metric_at(
     return value_at(metric, interval)
 
 
-class Timeline(Struct):
+class Timeline(Struct, dict=True):
     """The intervals of the runs of a point, and where runs ended early, and how."""
 
     point: Point
     moments: list[Moment] = []
     failures: list[tuple[float, str]] = []
 
+    @cached_property
+    def rates(self) -> Measured:
+        """What is looked at for changes: latencies change where it does."""
+        return self.measured(RATE)
+
     def measured(self, metric: Metric) -> Measured:
-        values = ((moment.at, moment.value(metric)) for moment in self.moments)
-        return [(at, value) for at, value in values if value is not None]
+        return _known((moment.at, moment.value(metric)) for moment in self.moments)
 
     def traced(self, metric: Metric) -> Measured:
-        values = ((moment.at, moment.traced(metric)) for moment in self.moments)
-        return [(at, value) for at, value in values if value is not None]
+        return _known((moment.at, moment.traced(metric)) for moment in self.moments)
+
+
+def _known(pairs: Iterable[tuple[float, float | None]]) -> Measured:
+    return [(at, value) for at, value in pairs if value is not None]
 
 
 def _timelines(
@@ -325,7 +332,7 @@ def _points(
 
 def _levels(line: Timeline, measured: Measured) -> list[Measured]:
     """What it measured, apart where the rate changes; else its last fifth."""
-    rates = line.measured(RATE)
+    rates = line.rates
     is_level = is_steered(line.point.counted)
     cuts = [] if is_level else changes([value for _, value in rates])
     if cuts:
@@ -388,9 +395,13 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
     for line in lines:
         if not is_of(metrics[0].step, line.point):
             continue
-        moments = [m for m in line.moments if m.value(metrics[0]) is not None]
-        drawn, dimensions = replace(line, moments=moments), line.point.dimensions
-        columns = [curves.thinned(drawn.measured(m), m) for m in metrics]
+        dimensions = line.point.dimensions
+        every = [(m.at, [m.value(metric) for metric in metrics]) for m in line.moments]
+        busy = [(at, values) for at, values in every if values[0] is not None]
+        columns = []
+        for column, metric in enumerate(metrics):
+            pairs = _known((at, values[column]) for at, values in busy)
+            columns.append(curves.thinned(pairs, metric))
         for rows in zip(*columns, strict=True):
             values = rows[0][0], *(value for _, value in rows)
             curves.data.append(Datum(dimensions, values))
