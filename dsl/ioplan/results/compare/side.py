@@ -200,9 +200,9 @@ def _values(runs: Iterable[RunRecord], read: Callable[[RunRecord], str]) -> str:
 
 def has_one_method(pair: CellPair) -> bool:
     """Whether both cells were measured by one backend in one mode."""
-    base, new = ([*cell.runs, *cell.failed] for cell in pair)
-    names = (text.partition(":")[0] for text in method_differences(base, new))
-    return not {*names} & {*METHOD}
+    base, new = ((*cell.runs, *cell.failed) for cell in pair)
+    reads = [CIRCUMSTANCES[name] for name in METHOD]
+    return all(_values(base, read) == _values(new, read) for read in reads)
 
 
 def remarks(pair: CellPair) -> tuple[str, ...]:

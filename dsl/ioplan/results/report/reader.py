@@ -99,12 +99,12 @@ class Reader:
         """A rate in the intervals of the runs of a cell, read once for all figures."""
         key = metric, tuple((run.session, run.seq) for run in records)
         if key not in self.rates:
-            run = records[0]
-            is_single = len(records) == 1  # interval, which tells no change
-            is_single &= run.run_s * SECOND_NS <= run.asked.job.interval_ns
-            bare = [Sample(run, NO_DETAIL)]
-            read = bare if is_single else self.samples(records)
-            self.rates[key] = over_time(metric, read)
+            run, bare = records[0], [Sample(run, NO_DETAIL) for run in records]
+            # a single interval tells no change, and is not read
+            is_short = run.run_s * SECOND_NS <= run.asked.job.interval_ns
+            is_single = len(records) == 1 and is_short
+            samples = bare if is_single else self.samples(records)
+            self.rates[key] = over_time(metric, samples)
         return self.rates[key]
 
     def samples(

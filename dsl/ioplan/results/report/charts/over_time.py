@@ -214,29 +214,32 @@ def _timelines(
         first = cell[0].point
         dimensions = without(first.dimensions, "step")
         every = replace(first, dimensions=dimensions, runs=[run for run, *_ in cell])
-        for run, own, start_s in cell:
-            point = every if is_joined else own
+        for timed in cell:
+            point = every if is_joined else timed.point
             line = lines.setdefault(point.dimensions.get("step", ""), Timeline(point))
-            series = list(request.reader.series(run))
-            writes = (interval.bytes.get("write", 0) for interval, _ in series)
-            ends = [*accumulate(writes, initial=written)][1:]
-            written = ends[-1] if ends else written
-            end = written
-            if request.by != "bytes":
-                ends = [round(start_s + interval.t_s, 6) for interval, _ in series]
-                end = round(start_s + run.run_s, 6)
-            length = len(series) - is_cut_short([interval for interval, _ in series])
-            intervals = request.reader.intervals(run) if in_counts else ()
-            counts = chain((Stretch([i]) for i in intervals), repeat(None))
-            line.moments += (
-                Moment(at, run.asked.name, *pair, counted)
-                for at, pair, counted in zip(
-                    ends[:length], series, counts, strict=False
-                )
-            )
-            if run.status != "ok":
-                line.failures.append((end, run.status))
+            written = _extend(line, timed, written, request, in_counts)
         yield from lines.values()
+
+
+def _extend(
+    line: Timeline, timed: TimedRun, written: float, request: Request, in_counts: bool
+) -> float:
+    """Add the intervals of a run; returns what is written after it."""
+    run, series = timed.run, list(request.reader.series(timed.run))
+    writes = (interval.bytes.get("write", 0) for interval, _ in series)
+    totals = [*accumulate(writes, initial=written)]
+    ends, end = totals[1:], totals[-1]
+    if request.by != "bytes":
+        ends = [round(timed.start_s + interval.t_s, 6) for interval, _ in series]
+        end = round(timed.start_s + run.run_s, 6)
+    length = len(series) - is_cut_short([interval for interval, _ in series])
+    intervals = request.reader.intervals(run) if in_counts else ()
+    counts = chain((Stretch([i]) for i in intervals), repeat(None))
+    rows = zip(ends[:length], series, counts, strict=False)
+    line.moments += (Moment(at, run.asked.name, *pair, own) for at, pair, own in rows)
+    if run.status != "ok":
+        line.failures.append((end, run.status))
+    return totals[-1]
 
 
 # Their curves.

@@ -132,7 +132,7 @@ def comparison_sentence(entries: Sequence[Contest], labels: Sequence[str]) -> st
     facts = [_difference(largest, max(large, 1 / large), better, other)]
     if smallest is not largest:
         times, name = max(small, 1 / small), smallest.any.quantity
-        leader = pair[small < 1]
+        leader = pair[0] if small >= 1 else pair[1]
         if smallest.is_equal(*pair):
             facts.append(f"equal {name} in {smallest.title}")
         elif times <= CLOSE:

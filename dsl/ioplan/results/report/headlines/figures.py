@@ -181,12 +181,12 @@ class TestFigures(Struct, frozen=True, dict=True):
     def search(self) -> Headline:
         """The result of a search, of several cells the least favourable."""
         points = [point for point in self.points if point.runs and point.runs[-1].found]
-        nothing = points[0].runs[-1].found
-        assert nothing
-        metric = Metric(name=nothing.axis, sought=nothing.kind)
+        first = points[0].runs[-1].found
+        assert first
+        metric = Metric(name=first.axis, sought=first.kind)
         values = [(self.cell(metric, point).value, point) for point in points]
         valued = [(value, point) for value, point in values if value is not None]
-        choose = max if nothing.goal == "lowest" else min
+        choose = max if first.goal == "lowest" else min
         point = choose(valued, key=itemgetter(0))[1] if valued else points[0]
         result = point.runs[-1].found
         assert result
@@ -199,7 +199,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             where=cell_text(point, self.points),
             bound=result.beyond,
             goal=result.goal,
-            why=headline.why if valued else nothing.nothing,
+            why=headline.why if valued else result.nothing,
             more_is_better=result.goal == "highest",
         )
 

@@ -72,9 +72,10 @@ def is_rated(point: Point) -> bool:
 def is_reached(point: Point) -> bool:
     """Whether all came at the rate that the plan sets, so that it has no spread."""
     counts = [arrivals(stream) for run in point.counted for stream in run.streams]
-    done, due = (sum(column) for column in zip((0, 0), *counts, strict=True))
+    done = sum(done for done, _ in counts)
+    missing = sum(due - done for done, due in counts)
     rated = all(stream.rate for stream in _streams(point))
-    return rated and due - done <= MOST_BACKLOG * done
+    return rated and missing <= MOST_BACKLOG * done
 
 
 def rates_of(points: Sequence[Point]) -> tuple[str, ...]:
