@@ -33,6 +33,7 @@ from ioplan.records import (
     Verdict,
     new_session_id,
 )
+from ioplan.results.measure import bucket_index
 from ioplan.results.store import (
     CodecError,
     SessionFilter,
@@ -56,13 +57,14 @@ FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 0.5})
 number = st.integers(0, 2**63 - 1)
 figure = st.floats(allow_nan=False, allow_infinity=False)
 by_direction = st.dictionaries(st.sampled_from(DIRECTIONS), number)
-bins = st.lists(st.tuples(number, number), max_size=40)
+buckets = st.integers(0, bucket_index(2**64 - 1, bits=1))  # each layout has these
+bins = st.dictionaries(buckets, st.integers(0, 2**48), max_size=40)
 histogram = st.builds(
     StoredHistogram,
     stream=st.text(max_size=8),
     direction=st.sampled_from(DIRECTIONS),
     bits=st.integers(1, 12),
-    bins=bins.map(lambda pairs: tuple(n for pair in pairs for n in pair)),
+    bins=bins.map(lambda counts: tuple(n for p in sorted(counts.items()) for n in p)),
 )
 latencies = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
 interval = st.builds(

@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema
 
 from ioplan.core.model import Model, about
-from ioplan.job import Cpu, Job, Wear
+from ioplan.job import Bins, Cpu, Job, Wear
 from ioplan.records.host_clock import HostClock
 from ioplan.records.seek import Found, Probed
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
@@ -386,7 +386,7 @@ class StoredHistogram(Model):
     stream: str
     direction: Direction
     bits: int
-    bins: tuple[int, ...] = Field(description="index, count, index, count, …")
+    bins: Bins = Field(description="index, count, index, count, …")
     phase: str = about("empty: of the whole run", "")
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 BITS = 7
 DIGITS = 3
 """Significant digits of a percentile: its bucket is up to 0.8 % wide."""
+MOST_BITS = 16
 MOST_COUNTED = 1 << 48
 """In a bucket: a month at 100 million IOPS. The sum of all buckets is an int64."""
 
@@ -82,7 +83,14 @@ class Histogram:
         flat = np.fromiter(bins, dtype=np.int64)
         if len(flat) % 2:
             raise ValueError("the bins are not pairs of index and count")
-        index, count = flat[0::2], flat[1::2]
+        return cls.checked(flat[0::2], flat[1::2], bits)
+
+    @classmethod
+    def checked(cls, index: Ints, count: Ints, bits: int) -> Histogram:
+        """From numbers of anywhere. Raises ValueError for one that is not of the
+        layout."""
+        if not 0 <= bits <= MOST_BITS:
+            raise ValueError(f"no histogram has {bits} bits")
         if not (index[1:] > index[:-1]).all():
             index, count = _sorted_sums(index, count)
         if len(index) and not (index[0] >= 0 and index[-1] < bucket_count(bits)):

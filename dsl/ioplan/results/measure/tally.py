@@ -275,7 +275,7 @@ class Totals:
                 stream=stream.name,
                 direction=direction,
                 bits=histogram.bits,
-                bins=histogram.flat(),
+                bins=histogram.bins(),
                 phase=phase,
             )
             for stream in self.counts.values()

@@ -30,7 +30,6 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session, SessionEvent
 from ioplan.results.measure.consistency import consistent
-from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.share import archive
 from ioplan.results.share.archive import BundleError, Member, plain_json
@@ -175,7 +174,6 @@ MOST_SERIES_BYTES = 96 << 20
 """The most bytes of one series, unpacked; a week of 1 s intervals takes 77 MB."""
 MOST_DETAILS_BYTES = 1 << 30
 """The most bytes of all series together, as many small ones make a bomb, too."""
-MOST_BITS = 16
 INVALID = (
     *(ValueError, TypeError, KeyError, AttributeError),
     *(MsgspecError, StoreError, zlib.error),
@@ -338,10 +336,6 @@ def _detail(record: RunRecord, part: dict[str, bytes]) -> RunDetail:
     at = f"details/{record.seq}"
     packed = {kind: part.pop(f"{at}.{kind}", None) for kind in codec.PARTS}
     detail = codec.decode_detail(packed)
-    for histogram in detail.histograms:
-        if not 0 < histogram.bits <= MOST_BITS:
-            raise ValueError(f"a histogram of {histogram.bits} bits")
-        Histogram.of(histogram.bins, histogram.bits)
     for _ in IntervalCounts(detail.intervals):
         pass  # each can be read
     checked = consistent(record, detail)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ioplan.records.record import Interval, RunDetail, StoredHistogram
 from ioplan.records.telemetry import TelemetryPoint
+from ioplan.results.measure.histogram import Histogram
 from ioplan.workload import DIRECTIONS, Direction
 
 VERSION = 1
@@ -73,21 +74,18 @@ def _encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
 
 
 def _decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
+    """Their bins stay arrays."""
     header, (steps, count) = _unpack(blob)
-    flat = np.column_stack((steps.cumsum(), count)).ravel().tolist()
-    edges = pairwise(accumulate((size for *_, size in header), initial=0))
-    return tuple(
-        StoredHistogram(
-            stream=stream,
-            direction=direction,
-            bits=bits,
-            bins=tuple(flat[start:end]),
-            phase=phase[0] if phase else "",  # stores of layout 5 have none
-        )
-        for (stream, direction, bits, *phase, _), (start, end) in zip(
-            header, edges, strict=True
-        )
-    )
+    index = steps.cumsum()
+    edges = pairwise(accumulate((size // 2 for *_, size in header), initial=0))
+    histograms = []
+    for own, (start, end) in zip(header, edges, strict=True):
+        stream, direction, bits, *phase, _ = own  # stores of layout 5 have no phase
+        place = {"stream": stream, "direction": direction, "phase": "".join(phase)}
+        empty = StoredHistogram(**place, bits=bits, bins=())
+        checked = Histogram.checked(index[start:end], count[start:end], bits)
+        histograms.append(empty.model_copy(update={"bins": checked.bins()}))
+    return tuple(histograms)
 
 
 def _encode_series(detail: RunDetail) -> bytes:
