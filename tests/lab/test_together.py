@@ -202,7 +202,7 @@ def test_ctrl_c_ends_all_and_resume_goes_on(hosts):
 @pytest.mark.long
 def test_nobody_goes_on_when_the_coordinator_is_killed(hosts):
     """While it is there, nobody else gets in; then the session can be resumed."""
-    with hosts.begin(BOTH.replace("LONG", "8s").replace("purge", "")) as client:
+    with hosts.begin(BOTH.replace("LONG", "16s").replace("purge", "")) as client:
         wait_for(lambda: len(hosts.records()) == 1 and hosts.are_at_work(), 30)
         again = hosts.run(READ.replace("LONG", "1s"))
         assert client.poll() is None

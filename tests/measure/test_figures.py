@@ -328,6 +328,23 @@ def test_cpu_that_nobody_measured_is_not_0():
     assert figure(parse_metric("iops_per_cpu"), [unmeasured]).value is None
 
 
+def test_a_histogram_without_a_latency_contradicts():
+    made, detail = run(1)
+
+    def untimed(part):
+        directions = {d: untimed_one(own) for d, own in part.directions.items()}
+        change = {"directions": directions, "total": untimed_one(part.total)}
+        return part.model_copy(update=change)
+
+    def untimed_one(result):
+        return result.model_copy(update={"latency": None})
+
+    false = untimed(made).model_copy(update={"streams": (*map(untimed, made.streams),)})
+    assert consistent(false, detail).cause == "inconsistent"
+    median = figure(parse_metric("p50"), [Sample(false, detail)])
+    assert median == Figure(None, "no latency was measured")
+
+
 @pytest.mark.parametrize("change", [{"bits": 8}, {"bits": 0}, {"bins": (-1, 5)}])
 def test_a_histogram_of_another_layout_contradicts(change):
     made, detail = run(1)

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file, program
 from figures import measurement, record, run
-from postgres import runs as is_running
 from refused import refused
 from sessions import TABLES_OF_SESSIONS, put, session
 from started import started
@@ -30,6 +30,7 @@ from ioplan.results.store import (
     without_password,
 )
 from ioplan.runner import processes
+from targets import wait_for
 
 MADE = measurement()
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
@@ -147,13 +148,15 @@ def test_one_sender_is_started_however_many_ask(outbox):
     """As when many drive jobs of a host end at once."""
     address(outbox, IDS, NOWHERE)
     with ThreadPoolExecutor(8) as many:
-        list(many.map(lambda _: start(outbox.store, 3.0), range(16)))
+        list(many.map(lambda _: start(outbox.store, 600.0), range(16)))
     (process,) = [one for one in processes() if str(outbox.store) in words_of(one)]
-    with outbox.sending() as mine:
-        assert mine is None
-    while is_running(int(process.name)):
-        time.sleep(0.02)
-    assert {one.error for one in outbox.report().values()} == {"Connection refused"}
+    try:
+        with outbox.sending() as mine:
+            assert mine is None
+        refused = {"Connection refused"}
+        wait_for(lambda: {one.error for one in outbox.report().values()} == refused, 60)
+    finally:
+        os.kill(int(process.name), signal.SIGKILL)
 
 
 def words_of(process):

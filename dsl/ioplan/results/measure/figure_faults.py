@@ -105,9 +105,12 @@ def _result_faults(
     for amount, rate in rates if run_s > 0 else ():
         if not isclose(rate, amount / run_s, rel_tol=ROUNDING, abs_tol=ROUNDING):
             yield Fault.DERIVED, f"{amount} in {run_s:g} s are not {rate:g} a second"
+    is_counted = histogram is not None and histogram.total > 0
+    if is_counted and not done.latency:
+        yield Fault.HISTOGRAM_COUNT, "it has a histogram, and no latency"
     if done.ios and done.latency:
         yield from _latency_faults(done.latency)
-        if histogram is not None and histogram.total:
+        if histogram is not None and is_counted:
             yield from _histogram_faults(done.ios, done.latency, histogram)
 
 

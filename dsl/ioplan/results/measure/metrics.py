@@ -462,7 +462,7 @@ def percentile(metric: Metric, scope: Scope, beyond: int = BEYOND) -> Answer:
     if scope.samples and scope.samples[0].detail is NO_DETAIL:
         return _recorded(percent, scope)
     histogram = merged(metric, scope.samples)
-    if not histogram.total:
+    if not histogram.total or not scope.latencies:
         return _summarised(percent, scope)
     if histogram.beyond(percent) < beyond:
         return _few_ios(percent, histogram.total)
