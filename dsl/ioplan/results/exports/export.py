@@ -159,7 +159,7 @@ class Records(Tabular, frozen=True, dict=True):
         if self.kind == "streams":
             return stream_rows(IntervalCounts(self.store.intervals(*key)))
         if self.kind == "series":
-            return series_rows(self.store.detail(*key))
+            return series_rows(self.store.detail(*key, with_histograms=False))
         return run_rows(record, self._event_costs(record))
 
     def _event_costs(self, record: RunRecord) -> Row:

@@ -103,22 +103,30 @@ class Reader:
             # a single interval tells no change, and is not read
             is_short = run.run_s * SECOND_NS <= run.asked.job.interval_ns
             is_single = len(records) == 1 and is_short
-            samples = bare if is_single else self.samples(records)
+            samples = bare if is_single else self.samples(records, only_series=True)
             self.rates[key] = over_time(metric, samples)
         return self.rates[key]
 
     def samples(
-        self, records: Sequence[RunRecord], whole: bool = False
+        self,
+        records: Sequence[RunRecord],
+        whole: bool = False,
+        only_series: bool = False,
     ) -> list[Sample]:
-        """Runs with their histograms; `whole` also with the counts of intervals."""
-        read = self.store.whole_detail if whole else self.store.detail
-        return [Sample(r, read(r.session, r.seq)) for r in records]
+        """Runs with their series, and with their histograms unless `only_series` is
+        asked for; `whole` also with the counts of intervals."""
+        if whole:
+            details = (self.store.whole_detail(r.session, r.seq) for r in records)
+        else:
+            with_all = not only_series
+            details = (self.store.detail(r.session, r.seq, with_all) for r in records)
+        return [Sample(*pair) for pair in zip(records, details, strict=True)]
 
     def series(
         self, record: RunRecord
     ) -> Iterator[tuple[Interval, TelemetryPoint | None]]:
         """The intervals of a run, with the telemetry of each that has any."""
-        detail = self.store.detail(record.session, record.seq)
+        detail = self.store.detail(record.session, record.seq, with_histograms=False)
         readings = {point.t_s: point for point in detail.telemetry}
         return ((interval, readings.get(interval.t_s)) for interval in detail.series)
 

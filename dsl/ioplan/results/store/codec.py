@@ -50,11 +50,14 @@ def encode_detail(detail: RunDetail) -> dict[str, bytes]:
 
 
 def decode_detail(parts: Mapping[str, bytes | None]) -> RunDetail:
-    """A detail of its parts, which may come from anywhere. Raises CodecError."""
+    """A detail of its parts, which may come from anywhere; of histograms only where
+    they are among these. Raises CodecError."""
     histograms, series, telemetry, intervals = map(parts.get, PARTS)
     try:
         return RunDetail(
-            histograms=_decode_histograms(histograms or b""),
+            histograms=_decode_histograms(histograms or b"")
+            if "histograms" in parts
+            else (),
             series=_decode_series(series or b""),
             telemetry=_decode_telemetry(telemetry) if telemetry else (),
             intervals=intervals or b"",

@@ -83,7 +83,7 @@ def _sessions(condition: str) -> str:
 ALL_SESSIONS, OF_ID = _sessions("TRUE"), _sessions("session.id = :id")
 PAGE = 200
 DETAIL = """
-    SELECT blob.histograms, blob.series, telemetry.points AS telemetry
+    SELECT {}blob.series, telemetry.points AS telemetry
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
       ON telemetry.session = blob.session AND telemetry.seq = blob.seq
     WHERE blob.session = :session AND blob.seq = :seq"""
@@ -356,9 +356,12 @@ class Store(Database):
         packed = {"intervals": self.intervals(session_id, seq)}
         return self.detail(session_id, seq).model_copy(update=packed)
 
-    def detail(self, session_id: str, seq: int) -> RunDetail:
-        """The histograms, the series and the telemetry of a run."""
-        rows = self.rows(DETAIL, session=session_id, seq=seq)
+    def detail(
+        self, session_id: str, seq: int, with_histograms: bool = True
+    ) -> RunDetail:
+        """The series and the telemetry of a run; its histograms take longer to read."""
+        query = DETAIL.format("blob.histograms, " if with_histograms else "")
+        rows = self.rows(query, session=session_id, seq=seq)
         if not rows:
             raise self._no_run(session_id, seq)
         try:

@@ -50,7 +50,10 @@ class StretchReader(Reader):
         self.stretches = stretches
 
     def samples(
-        self, records: Sequence[RunRecord], whole: bool = False
+        self,
+        records: Sequence[RunRecord],
+        whole: bool = False,
+        only_series: bool = False,
     ) -> list[Sample]:
         return [self.stretches[record.seq].sample for record in records]
 

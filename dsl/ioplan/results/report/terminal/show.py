@@ -104,7 +104,7 @@ def _run_table(console: Console, store: Store, section: Section) -> RenderableTy
     """A row a cell, with the IOPS of its runs over time."""
     points, sparks = section.points[:MOST_CELLS], []
     for point in points:  # in the first of its rows: the runs that count, in order
-        details = (store.detail(run.session, run.seq) for run in point.counted)
+        details = (store.detail(run.session, run.seq, False) for run in point.counted)
         intervals = [interval for detail in details for interval in detail.series]
         sparks += [sparkline(intervals), *[""] * (len(table_rows(point)) - 1)]
     return run_table(section.runs, axes_of(points), sparks, console)
