@@ -32,7 +32,6 @@ from ioplan.results.report.html.page import (
     cover,
     page,
 )
-from ioplan.results.report.terminal.tables import conformance_blocks
 from ioplan.results.report.writers import terminal
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store, session_now
@@ -129,7 +128,7 @@ def _print_conformance(words: list[str], store: str | None) -> int:
             'does by its title, for example plan "PTS latency"'
         )
     console = Terminal(highlight=False)
-    for block in terminal(part for one in found for part in conformance_blocks(one)):
+    for block in terminal(part for one in found for part in one.blocks):
         console.print(block)
     return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
 

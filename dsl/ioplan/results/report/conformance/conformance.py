@@ -20,6 +20,7 @@ from msgspec import Struct
 from ioplan.core.grouping import grouped
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.results.report.blocks import Judged, Line, Table, Text, Tone
 from ioplan.results.report.conformance import checks
 from ioplan.results.report.conformance.tested import ORDER, Finding, Outcome, Tested
 from ioplan.results.store.store import Store
@@ -60,9 +61,23 @@ CLAIM = re.compile(r"\b(PTS|SNIA)\b", re.IGNORECASE)
 """A plan claims the specification by its title, or by that of a test."""
 
 
+TONES: dict[Outcome, Tone] = {
+    "deviates": "bad",
+    "not recorded": "warning",
+    "done": "good",
+}
+
+
 class Row(Struct, frozen=True):
     clause: Clause
     finding: Finding
+
+    @property
+    def cells(self) -> tuple[Text, ...]:
+        outcome = self.finding.outcome
+        done = "; ".join(filter(None, (self.finding.what, self.finding.why)))
+        texts = Text(self.clause.name, "strong"), Text(self.clause.asks), Text(done)
+        return Text(outcome, TONES[outcome]), *texts
 
 
 class Conformance(Struct, frozen=True):
@@ -86,6 +101,19 @@ class Conformance(Struct, frozen=True):
     @property
     def deviates(self) -> bool:
         return any(row.finding.outcome == "deviates" for row in self.rows)
+
+    @property
+    def heading(self) -> str:
+        return f"{self.title}: {self.label}"
+
+    @property
+    def blocks(self) -> tuple[Line | Table, ...]:
+        """A row a clause, with the reason of what was not done: deviations first."""
+        rows = sorted(self.rows, key=lambda row: ORDER.index(row.finding.outcome))
+        summary = Judged("failed" if self.deviates else "held", self.summary)
+        headings = "outcome", "clause", "is asked", "was done"
+        table = Table("", headings, tuple(row.cells for row in rows))
+        return Text(self.heading, "strong"), summary, table
 
 
 class JudgedSession(Struct, frozen=True):

@@ -4,27 +4,13 @@ its values, and the equation of the straight line through them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msgspec import Struct
-
-from ioplan.results.report.blocks import MOST_CARDS
+from ioplan.results.report.blocks import MOST_CARDS, Table, Text
 from ioplan.results.report.documents import ChartSpec, Value
 
 SHOWN_IN = {"ns": (1e3, "µs"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
 
 
-class Window(Struct, frozen=True):
-    """One window; `rows` have the number, the value, the line, and the deviation."""
-
-    name: str
-    heads: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    equation: str
-    limits: str
-
-
-def windows(picture: ChartSpec) -> list[Window]:
+def windows(picture: ChartSpec) -> list[tuple[Table | Text, ...]]:
     """The windows of a picture of a steady state, as many as have room."""
     if picture.kind != "convergence" or picture.overlay is None:
         return []
@@ -32,7 +18,8 @@ def windows(picture: ChartSpec) -> list[Window]:
     return [_window(picture, limit) for limit in limits]
 
 
-def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
+def _window(picture: ChartSpec, of: dict[str, Value]) -> tuple[Table | Text, ...]:
+    """Number, value, line, and deviation of each; then the line, and the limits."""
     column, number = picture.frame.column(picture.y), picture.frame.column(picture.x)
     factor, unit = SHOWN_IN.get(column.unit, (1.0, column.unit))
     title = column.title
@@ -41,7 +28,7 @@ def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
     )
     slope = (fit2 - fit) / (last - first) if last > first else 0.0
     start = fit - slope * first
-    places = {key: text for key, text in of.items() if key[:1] == "d"}
+    places = {key: str(text) for key, text in of.items() if key[:1] == "d"}
     rows = [
         (
             f"{x:g}",
@@ -55,15 +42,21 @@ def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
         if isinstance(y, (int, float)) and first <= x <= last
     ]
     heading = title if title.endswith(unit) else f"{title} ({unit})"
-    return Window(
-        ", ".join(map(str, places.values())),
+    table = Table(
+        ": ".join(filter(None, ("Measurement window", ", ".join(places.values())))),
         (number.title, heading, "fit", "from mean"),
-        rows,
-        f"{title} = {_digits(slope / factor)} x {number.title} "
-        f"{'+' if start >= 0 else '-'} {_digits(abs(start / factor))} {unit}",
-        f"mean {_digits(mean / factor)} {unit}; permitted range "
-        f"{_digits(low / factor)} to {_digits(high / factor)} {unit}",
+        tuple(tuple(map(Text, row)) for row in rows),
+        frozenset(range(4)),
     )
+    line = (
+        f"least-squares fit: {title} = {_digits(slope / factor)} x {number.title} "
+        f"{'+' if start >= 0 else '-'} {_digits(abs(start / factor))} {unit}"
+    )
+    limits = (
+        f"mean {_digits(mean / factor)} {unit}; permitted range "
+        f"{_digits(low / factor)} to {_digits(high / factor)} {unit}"
+    )
+    return table, Text(line, "soft"), Text(limits, "soft")
 
 
 def _digits(value: float) -> str:

@@ -12,10 +12,8 @@ from rich.table import Table as RichTable
 from ioplan.core.text import aligned, fits, flush_right, line
 from ioplan.core.units import metric_text, told_apart
 from ioplan.records.record import RunRecord, Steady
-from ioplan.results.report.blocks import Table, Text, Tone
+from ioplan.results.report.blocks import Table, Text
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
-from ioplan.results.report.conformance.conformance import Conformance
-from ioplan.results.report.conformance.tested import ORDER
 from ioplan.results.report.documents import (
     AGAINST,
     DOUBTED,
@@ -132,22 +130,3 @@ def _assessment(steady: Steady) -> tuple[str, str, str, str]:
     spread = told_apart(steady.range_percent, steady.range_limit_percent, "%")
     slope = told_apart(steady.slope_percent, steady.slope_limit_percent, "%")
     return value, spread, slope, steady.why or "steady"
-
-
-# Clause by clause: what deviates from a specification first.
-
-TONES: dict[str, Tone] = {"deviates": "bad", "not recorded": "warning", "done": "good"}
-
-
-def conformance_blocks(session: Conformance) -> tuple[Text, Table]:
-    """A row a clause, with the reason of what was not done."""
-    rows = []
-    for row in sorted(session.rows, key=lambda row: ORDER.index(row.finding.outcome)):
-        outcome, done = row.finding.outcome, row.finding.what
-        why = row.finding.why if outcome != "done" else ""
-        done = "; ".join(filter(None, (done, why)))
-        texts = Text(row.clause.name), Text(row.clause.asks), Text(done)
-        rows.append((Text(outcome, TONES[outcome]), *texts))
-    title = f"{session.title}, {session.label}: {session.summary}"
-    headings = "", "clause", "is asked", "was done"
-    return Text(title, "strong"), Table("", headings, tuple(rows))
