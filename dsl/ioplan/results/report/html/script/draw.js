@@ -146,11 +146,12 @@ const colored = (chart, view, name) => {
   }
 };
 
-// Few lines that have their names beside them need no legend; an empty one has no size.
+// Few lines that have their whole names beside them need no legend; an empty one has no size.
 const MOST_UNLISTED = 5;
 const unlisted = (chart, view, ends) => {
   const spread = chart.mode === "spread";
-  const none = ends.length > 0 && ends.length <= MOST_UNLISTED && !spread;
+  const areNamed = ends.length > 0 && ends.every(({ end }) => endWidth(end) < LONGEST_END);
+  const none = areNamed && ends.length <= MOST_UNLISTED && !spread;
   for (const { encoding } of [view, ...view.layer]) {
     for (const channel of ["color", "shape", "strokeDash"]) {
       const of = encoding?.[channel];
@@ -193,14 +194,19 @@ const specOf = (chart, width, name) => {
   return spec;
 };
 
-// The names of lines at their ends, and the texts of points, where there is room.
+// The names of lines at their ends.
 
 const MOST_ENDS = 12;
 const LEAST_BESIDE_ENDS = 200; // pixels of the plot that names must leave
-const LONGEST_END = 22; // letters; what is longer is cut, and begins with what differs
-const TEXT_HEIGHT = 13;
+const LONGEST_END = 150; // pixels; what is longer is cut, and begins with what differs
+const BESIDE_END = 11; // from the middle of a mark to the name beside it
 
-const endWidth = (name) => 12 + LETTER * Math.min(LONGEST_END, name.length);
+const pen = element("canvas").getContext("2d");
+const textWidth = (text, font) => {
+  pen.font = `${font} ${FONT}`;
+  return pen.measureText(text).width;
+};
+const endWidth = (name) => Math.min(LONGEST_END, textWidth(name, "600 11px"));
 
 // A drive and a figure are what they are called; of an axis its name is told, too.
 const UNTITLED = new Set(["", "session", "figure"]);
@@ -210,7 +216,7 @@ const endName = (chart, row) => {
     return UNTITLED.has(title) ? row[key] : `${title} ${row[key]}`;
   });
   const name = parts.join(", ");
-  return name.length > LONGEST_END ? parts.reverse().join(", ") : name;
+  return endWidth(name) < LONGEST_END ? name : parts.reverse().join(", ");
 };
 
 const endRows = (chart, rows) => {
@@ -225,7 +231,7 @@ const endRows = (chart, rows) => {
     const name = endName(chart, row);
     if (name && !(last.get(name)?.[along] > row[along])) last.set(name, row);
   }
-  const widest = Math.max(...[...last.keys()].map(endWidth));
+  const widest = BESIDE_END + Math.max(...[...last.keys()].map(endWidth));
   if (chart.width - AXIS - widest < LEAST_BESIDE_ENDS) return [];
   if (last.size < (spread ? 1 : 2) || last.size > MOST_ENDS) return [];
   const column = view.encoding.color?.type !== "ordinal" && columnOf(chart, seriesKey(chart));
@@ -236,40 +242,106 @@ const endRows = (chart, rows) => {
   });
 };
 
-const isBeside = (a, b) =>
-  a.panel === b.panel && a.left < b.left + b.width && b.left < a.left + a.width;
+// Where the names of ends and the labels of points stand: each text is a box, and so is
+// each mark. A box knows its panel and the middle of the mark that it is of.
 
-// For each text how far it is moved, so that it lies over no other; a point that has no
-// room has none. Names keep the order of their lines: down from the topmost, then up.
+const END_HEIGHT = 14;
+const LABEL_HEIGHT = 12;
+const GAP = 4; // between texts side by side
+const [MARK_HALF, JUDGED_HALF] = [4.5, 9];
+const LINE_HALF = 2; // what a label leaves free to either side
+const NEAR_END = 40; // names begin to the right of all ends that are as near as that
+
+const boxAt = (mark, x, y, width, height) => ({
+  ...mark, left: x - width / 2, right: x + width / 2, top: y - height / 2, bottom: y + height / 2,
+});
+const areBeside = (a, b) => a.panel === b.panel && a.left < b.right && b.left < a.right;
+const overlap = (a, b) => areBeside(a, b) && a.top < b.bottom && b.top < a.bottom;
+
+const nameBoxes = (ends) => ends.map((end) => {
+  const near = ends.map(({ x }) => x).filter((x) => x >= end.x && x < end.x + NEAR_END);
+  const width = endWidth(end.row.end) + GAP;
+  return boxAt(end, Math.max(...near) + BESIDE_END + width / 2, end.y, width, END_HEIGHT);
+});
+
+// Names keep the order of their lines: down from the topmost, then up from the lowest.
+const spreadNames = (names, lowest) => {
+  const move = (name, down) => Object.assign(name, { top: name.top + down, bottom: name.bottom + down });
+  names.sort((a, b) => a.top - b.top).forEach((name, i) => {
+    const above = names.slice(0, i).filter((other) => areBeside(name, other));
+    move(name, Math.max(0, ...above.map(({ bottom }) => bottom - name.top)));
+  });
+  names.reverse().forEach((name, i) => {
+    const below = names.slice(0, i).filter((other) => areBeside(name, other));
+    move(name, Math.min(0, lowest - name.bottom, ...below.map(({ top }) => top - name.bottom)));
+  });
+  return names;
+};
+
+// The lines between points, as dots that leave no room for a text.
+const lineBoxes = (chart, points) => {
+  const last = new Map();
+  return points.sort((a, b) => a.row.number - b.row.number).flatMap((to) => {
+    const series = JSON.stringify([to.panel, to.row[seriesKey(chart)], to.row[chart.channels.dash]]);
+    const from = last.get(series) ?? to;
+    last.set(series, to);
+    const [right, down] = [to.x - from.x, to.y - from.y];
+    const count = Math.ceil(Math.max(Math.abs(right), Math.abs(down)) / (2 * LINE_HALF));
+    return Array.from({ length: count }, (_, i) =>
+      boxAt(to, from.x + right * i / count, from.y + down * i / count, 2 * LINE_HALF, 2 * LINE_HALF));
+  });
+};
+
+// The boxes around a mark that its label may take, the best first.
+const labelBoxes = (mark) => {
+  const width = textWidth(mark.row.label, "10px") + GAP;
+  const [aside, apart] = [width / 2 + 3, mark.half + 1 + LABEL_HEIGHT / 2];
+  const places = [[0, -apart], [0, apart], ...[[aside + mark.half, 0], [aside, -apart], [aside, apart]]
+    .flatMap(([right, down]) => [[right, down], [-right, down]])];
+  return places.map(([right, down]) => boxAt(mark, mark.x + right, mark.y + down, width, LABEL_HEIGHT));
+};
+
+// Points of one label and place share it; one that has no room has none.
+const labelsOf = (points, taken, { left, right, top, bottom }) => {
+  const labels = [];
+  const isInside = (box) => box.left >= left && box.right <= right && box.top >= top && box.bottom <= bottom;
+  for (const point of points) {
+    const twin = labels.find(({ row, panel, x, y }) => row.label === point.row.label && panel === point.panel
+      && Math.abs(x - point.x) < point.half && Math.abs(y - point.y) < point.half);
+    const label = !twin && labelBoxes(point).find((box) =>
+      isInside(box) && ![...taken, ...labels].some((other) => overlap(box, other)));
+    if (label) labels.push(label);
+  }
+  return labels;
+};
+
+const marksOf = (chart, view, rows) => rows.map((row) => {
+  const [x, y] = ["x", "y"].map((axis) => view.scale(axis)(row[chart.axes[axis]]));
+  return { row, panel: row.panel, x, y, half: row.judged ? JUDGED_HALF : MARK_HALF };
+});
+
+const frameOf = (view) => {
+  const [[left, right], [top, bottom]] = ["x", "y"].map((axis) =>
+    [...view.scale(axis).range()].sort((a, b) => a - b));
+  return { left, right, top, bottom };
+};
+
+// How far each text is moved from the middle of its mark.
 const settled = (chart, view, rows) => {
-  if (!rows.some(({ role, label }) => role === "end" || (!role && label))) return { ends: {}, points: {} };
-  const [x, y] = ["x", "y"].map((axis) => (row) => view.scale(axis)(row[chart.axes[axis]]));
-  const [bottom, top] = [Math.max, Math.min].map((pick) => pick(...view.scale("y").range()));
-  const ends = rows.filter(({ role }) => role === "end").sort((a, b) => y(a) - y(b)).map((row) =>
-    ({ row, panel: row.panel, middle: y(row), left: x(row) + 8, width: endWidth(row.end) }));
-  ends.forEach((name, i) => ends.slice(0, i).filter((other) => isBeside(name, other)).forEach((other) => {
-    name.middle = Math.max(name.middle, other.middle + TEXT_HEIGHT);
-  }));
-  [...ends].reverse().forEach((name, i, below) => {
-    name.middle = Math.min(name.middle, bottom + TEXT_HEIGHT / 2);
-    below.slice(0, i).filter((other) => isBeside(name, other)).forEach((other) => {
-      name.middle = Math.min(name.middle, other.middle - TEXT_HEIGHT);
-    });
-  });
-  const taken = [...ends];
-  const points = rows.filter(({ role, label }) => !role && label).flatMap((row) => {
-    const width = 6.8 * row.label.length;
-    const left = Math.max(Math.min(...view.scale("x").range()), x(row) - width / 2);
-    const text = [-11, 13].map((dy) => ({ panel: row.panel, left, width, dy, middle: y(row) + dy }))
-      .find((place) => place.middle >= top - TEXT_HEIGHT && place.middle <= bottom + TEXT_HEIGHT / 2
-        && !taken.some((other) => isBeside(place, other) && Math.abs(other.middle - place.middle) < TEXT_HEIGHT));
-    if (!text) return [];
-    taken.push(text);
-    return [[row.i, { dx: left + width / 2 - x(row), dy: text.dy }]];
-  });
+  const ends = rows.filter(({ role }) => role === "end");
+  const labelled = rows.filter((row) => !row.role && row.label && row[chart.axes.y] !== null);
+  if (!ends.length && !labelled.length) return { ends: {}, points: {} };
+  const [frame, points] = [frameOf(view), marksOf(chart, view, labelled)];
+  const names = spreadNames(nameBoxes(marksOf(chart, view, ends)), frame.bottom + 6);
+  const right = Math.max(frame.right, ...names.map((name) => name.right));
+  const marks = points.map((mark) => boxAt(mark, mark.x, mark.y, 2 * mark.half, 2 * mark.half));
+  const taken = [...names, ...marks, ...lineBoxes(chart, points)];
+  const labels = labelsOf(points, taken, { ...frame, right, top: frame.top - 4 });
+  const down = ({ top, bottom, y }) => (top + bottom) / 2 - y;
   return {
-    ends: Object.fromEntries(ends.map(({ row, middle }) => [row.end, middle - y(row)])),
-    points: Object.fromEntries(points),
+    ends: Object.fromEntries(names.map((name) => [name.row.end, { dx: name.left - name.x, dy: down(name) }])),
+    points: Object.fromEntries(labels.map((label) =>
+      [label.row.i, { dx: (label.left + label.right) / 2 - label.x, dy: down(label) }])),
   };
 };
 
@@ -292,10 +364,14 @@ const viewOf = (spec, options) =>
     ...options,
   });
 
-// Again: a narrower plot moves a name that does not stand at its edge by less.
-const settledView = async (chart, spec, view) => {
-  await view.runAsync();
-  return view.resize().signal("places", settled(chart, view, spec.datasets.rows)).runAsync();
+// Names take width from the plot, and then all marks stand elsewhere: so once again.
+const settledView = (chart, view, rows) => {
+  const turns = rows.some(({ role }) => role === "end") ? 2 : 1;
+  view.run();
+  for (let turn = 0; turn < turns; turn += 1) {
+    view.resize().signal("places", settled(chart, view, rows)).run();
+  }
+  return view;
 };
 
 const MOST_IN_SVG = 1500; // more marks than this are drawn on a canvas
@@ -316,8 +392,7 @@ const draw = (chart) => {
   });
   const canvas = element("div", { ariaHidden: "true" }); // the keyboard tells what is in it
   chart.plot.replaceChildren(canvas);
-  chart.view.initialize(canvas).run();
-  chart.view.resize().signal("places", settled(chart, chart.view, rows)).signal("lit", chart.lit).run();
+  settledView(chart, chart.view.initialize(canvas).signal("lit", chart.lit), rows);
   listen(chart);
   chart.figure.dataset.drawn = rows.length;
 };

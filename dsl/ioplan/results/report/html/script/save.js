@@ -72,7 +72,7 @@ const picture = async (chart) => {
     spec.spec.height = Math.max(spec.spec.height, Math.floor(room));
   }
   const view = viewOf(spec, { renderer: "none" });
-  const text = await (await settledView(chart, spec, view)).toSVG();
+  const text = await settledView(chart, view, spec.datasets.rows).toSVG();
   view.finalize();
   const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
