@@ -308,20 +308,20 @@ class Case(NamedTuple):
     message: str
 
 
-def _cases(comparison: Comparison, reasons: bool = True) -> Iterator[Case]:
-    """`worse: base 601k, new 480k, change -20.1 %` of all rows, then missing cells."""
-    parts = list(blocks(comparison, everything=True, reasons=reasons))
-    for table in (part for part in parts if isinstance(part, Table)):
-        for verdict, *row in table.rows:
-            cells = zip(table.headings[1:], row, strict=True)
+def _cases(parts: Iterable[Text | Table]) -> Iterator[Case]:
+    """`worse: base 601k, new 480k, change -20.1 %` of rows, then missing cells."""
+    for part in parts:
+        if isinstance(part, Text):
+            if part.link == MISSING:
+                yield Case(MISSING, part.text, MISSING, part.tone, part.text)
+            continue
+        for verdict, *row in part.rows:
+            cells = zip(part.headings[1:], row, strict=True)
             texts = {name: cell.text for name, cell in cells if cell.text}
             names = (texts.pop(name, "") for name in ("cell", "metric"))
             name = " ".join(filter(None, names))
             message = f"{verdict.text}: {', '.join(map(' '.join, texts.items()))}"
-            yield Case(table.title, name, verdict.text, verdict.tone, message)
-    for part in parts:
-        if isinstance(part, Text) and part.link == MISSING:
-            yield Case(MISSING, part.text, MISSING, "bad", part.text)
+            yield Case(part.title, name, verdict.text, verdict.tone, message)
 
 
 LEVELS = {
@@ -336,13 +336,13 @@ MAX_SHOWN = 10
 
 def github(comparison: Comparison) -> str:
     """The sentence, what to know besides, then what is missing, worse, and better."""
-    _, *parts = blocks(comparison)
+    _, *parts = blocks(comparison, everything=True, reasons=True)
     lines = [
         ("warning" if part.tone == "warning" else "notice", "ioplan compare", part.text)
         for part in parts
         if isinstance(part, Text) and part.tone not in ("soft", "bad")
     ]
-    for case in sorted(_cases(comparison), key=lambda case: case.verdict != MISSING):
+    for case in sorted(_cases(parts), key=lambda case: case.verdict != MISSING):
         if level := LEVELS.get(case.verdict):
             title = f"{case.suite} {case.name}".removesuffix(f" {case.message}")
             lines.append((level, title, case.message))
@@ -367,7 +367,8 @@ COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 def junit(comparison: Comparison) -> bytes:
     """Worse is a failure, what is not decided is skipped, a missing cell an error."""
     root = Element("testsuites", name="ioplan compare")
-    for title, group in groupby(_cases(comparison), key=lambda case: case.suite):
+    parts = blocks(comparison, everything=True, reasons=True)
+    for title, group in groupby(_cases(parts), key=lambda case: case.suite):
         cases, suite = list(group), SubElement(root, "testsuite", name=printable(title))
         kinds = [
             "error" if case.verdict == MISSING else ELEMENTS.get(case.tone, "")
@@ -415,7 +416,7 @@ def compared(store: Store, sessions: Sequence[Session]) -> tuple[Judged, ...]:
 def _lines(comparison: Comparison) -> Iterator[Judged]:
     yield Judged("none", sentence(comparison))
     yield from (Judged("undecided", text) for text in comparison.differences)
-    for case in _cases(comparison, reasons=False):
+    for case in _cases(blocks(comparison, everything=True)):
         where = f"{ALL_CELLS}, {case.name}: " * (case.suite == ALL_CELLS)
         if where or case.suite == MISSING:
             outcome = OUTCOMES.get(case.tone, "undecided")

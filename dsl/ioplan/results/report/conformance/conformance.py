@@ -103,17 +103,13 @@ class Conformance(Struct, frozen=True):
         return any(row.finding.outcome == "deviates" for row in self.rows)
 
     @property
-    def heading(self) -> str:
-        return f"{self.title}: {self.label}"
-
-    @property
     def blocks(self) -> tuple[Line | Table, ...]:
         """A row a clause, with the reason of what was not done: deviations first."""
         rows = sorted(self.rows, key=lambda row: ORDER.index(row.finding.outcome))
         summary = Judged("failed" if self.deviates else "held", self.summary)
         headings = "outcome", "clause", "is asked", "was done"
         table = Table("", headings, tuple(row.cells for row in rows))
-        return Text(self.heading, "strong"), summary, table
+        return Text(f"{self.title}: {self.label}", "strong"), summary, table
 
 
 class JudgedSession(Struct, frozen=True):
