@@ -22,8 +22,8 @@ from ioplan.results.compare.blocks import compared
 from ioplan.results.report.badge import badge as badge_of
 from ioplan.results.report.blocks import Facts
 from ioplan.results.report.build import Document, document
-from ioplan.results.report.conformance.conformance import JudgedSession
 from ioplan.results.report.conformance.conformance import conformance as conformance_of
+from ioplan.results.report.facts import Reported
 from ioplan.results.report.html.browser import BrowserError, picture
 from ioplan.results.report.html.page import (
     NO_COVER,
@@ -117,18 +117,18 @@ def _print_conformance(words: list[str], store: str | None) -> int:
     """What SNIA's specification asks; 1 if anything deviates."""
     with results_of(store, words) as (known, keys):
         named = [word for key in keys for word in key.split(",")]
-        judged = [
-            JudgedSession(one, one.id, current_records(list(known.records(one.id))))
+        parts = [
+            Reported(one, one.id, current_records(list(known.records(one.id))))
             for one in _sessions(known, named)
         ]
-        found = list(conformance_of(known, judged))
+        found = list(conformance_of(known, parts))
     if not found:
         raise UsageError(
             "no test claims conformance with SNIA's specification; a plan or a test "
             'does by its title, for example plan "PTS latency"'
         )
     console = Terminal(highlight=False)
-    for block in terminal(part for one in found for part in one.blocks):
+    for block in terminal(block for one in found for block in one.blocks):
         console.print(block)
     return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
 

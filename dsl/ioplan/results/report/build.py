@@ -15,11 +15,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.blocks import Facts, FirstScreen, Judged, Line, Table
 from ioplan.results.report.charts.charts import absent
-from ioplan.results.report.conformance.conformance import (
-    Conformance,
-    JudgedSession,
-    conformance,
-)
+from ioplan.results.report.conformance.conformance import Conformance, conformance
 from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.facts import Reported, Source, reported, session_facts
 from ioplan.results.report.first_screen import first_screen
@@ -62,15 +58,14 @@ def document(
     tests = _sections(parts, store)
     for test in tests:
         OF_STORE(test)
-    judged = [JudgedSession(part.session, part.label, part.records) for part in parts]
     return Document(
         screen=first_screen(parts, tests),
         made=made,
-        sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
+        sessions=tuple(map(session_facts, parts)),
         sections=tests,
         absent=absent([record for part in parts for record in part.records]),
         sources=tuple(part.source for part in parts),
-        conformance=tuple(conformance(store, judged)),
+        conformance=tuple(conformance(store, parts)),
     )
 
 

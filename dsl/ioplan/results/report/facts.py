@@ -88,21 +88,6 @@ class Source(Struct, frozen=True):
     """Which part of the plan was measured; empty of all of it."""
 
 
-def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
-    target = records[0].target if records else {}
-    backend = records[0].backend.name if records else session.backend
-    return Source(
-        label=label,
-        drive=drive(session, target),
-        firmware=_identity(target, "firmware"),
-        date=session.started_at[:10],
-        session=session.id,
-        tool=f"ioplan {session.ioplan}, {_program(session, records)}",
-        simulated=is_virtual(backend),
-        profile="" if session.request.profile == FULL else session.request.profile,
-    )
-
-
 def how_measured(records: Sequence[RunRecord]) -> str:
     simulated = {is_virtual(record.backend.name) for record in records}
     if len(simulated) > 1:
@@ -129,19 +114,18 @@ def _runs(steps: Iterable[StepTemplate]) -> Iterator[str]:
 Pairs = Iterator[tuple[str, str]]
 
 
-def session_facts(label: str, session: Session, records: Sequence[RunRecord]) -> Facts:
-    return _facts(label, _session(session, records))
+def session_facts(part: Reported) -> Facts:
+    return known_facts(part.label, _session(part, part.session))
 
 
-def _facts(heading: str, pairs: Pairs) -> Facts:
-    """Without those that nobody knows."""
+def known_facts(heading: str, pairs: Iterable[tuple[str, str]]) -> Facts:
     return Facts(heading, tuple(pair for pair in pairs if pair[1]))
 
 
-def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
+def _session(part: Reported, session: Session) -> Pairs:
     yield "Plan", _joined(session.plan, session.plan_file)
-    yield from _target(session, records)
-    yield "Backend", _backend(session, records)
+    yield from _target(session, part.target)
+    yield "Backend", _backend(session, part.records)
     yield from _host(session.host)
     yield "Started", _moment(session.started_at)
     yield "Ended", _moment(session.ended_at or "")
@@ -154,8 +138,7 @@ def _session(session: Session, records: Sequence[RunRecord]) -> Pairs:
     yield "Made by", f"ioplan {session.ioplan}"
 
 
-def _target(session: Session, records: Sequence[RunRecord]) -> Pairs:
-    target: Target = records[0].target if records else {}
+def _target(session: Session, target: Target) -> Pairs:
     yield "Target", _joined(drive(session, target), session.target)
     for name in ("vendor", "firmware", "serial"):
         yield name.capitalize(), _identity(target, name)
@@ -199,7 +182,8 @@ def pts_header(part: Reported, test: str) -> Facts | None:
     tracked = [run for run in part.of(test, "run") if run.steady and run.asked.round]
     if not tracked:
         return None
-    return _facts(f"Test conditions: {part.label}", _pts(part, test, tracked[-1]))
+    conditions = _pts(part, test, tracked[-1])
+    return known_facts(f"Test conditions: {part.label}", conditions)
 
 
 def _pts(part: Reported, test: str, last: RunRecord) -> Pairs:
@@ -208,7 +192,7 @@ def _pts(part: Reported, test: str, last: RunRecord) -> Pairs:
     assert steady and window
     yield "Test", test
     yield "Run", f"{_moment(runs[0].started_at)} to {_moment(runs[-1].ended_at)}"
-    yield from _target(session, runs)
+    yield from _target(session, runs[0].target)
     yield from _host(session.host)
     yield "Tool", f"ioplan {session.ioplan}, {_backend(session, runs)}"
     yield from _stimulus(runs[0].asked.workload.streams[0])
@@ -253,8 +237,12 @@ class Reported(Struct, frozen=True, dict=True):
     session: Session
     label: str
     records: list[RunRecord]
-    plan: CheckedPlan | None
-    places: Mapping[Place, Run]
+    plan: CheckedPlan | None = None
+    places: Mapping[Place, Run] = {}
+
+    @property
+    def target(self) -> Target:
+        return self.records[0].target if self.records else {}
 
     @cached_property
     def missing(self) -> list[Run]:
@@ -269,7 +257,18 @@ class Reported(Struct, frozen=True, dict=True):
 
     @cached_property
     def source(self) -> Source:
-        return source(self.label, self.session, self.records)
+        session, profile = self.session, self.session.request.profile
+        backend = self.records[0].backend.name if self.records else session.backend
+        return Source(
+            label=self.label,
+            drive=drive(session, self.target),
+            firmware=_identity(self.target, "firmware"),
+            date=session.started_at[:10],
+            session=session.id,
+            tool=f"ioplan {session.ioplan}, {_program(session, self.records)}",
+            simulated=is_virtual(backend),
+            profile="" if profile == FULL else profile,
+        )
 
     @property
     def is_known(self) -> bool:

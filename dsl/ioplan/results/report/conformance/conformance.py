@@ -18,11 +18,10 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.core.grouping import grouped
-from ioplan.records.record import RunRecord
-from ioplan.records.session import Session
 from ioplan.results.report.blocks import Judged, Line, Table, Text, Tone
 from ioplan.results.report.conformance import checks
 from ioplan.results.report.conformance.tested import ORDER, Finding, Outcome, Tested
+from ioplan.results.report.facts import Reported
 from ioplan.results.store.store import Store
 
 
@@ -112,22 +111,16 @@ class Conformance(Struct, frozen=True):
         return Text(f"{self.title}: {self.label}", "strong"), summary, table
 
 
-class JudgedSession(Struct, frozen=True):
-    session: Session
-    label: str
-    records: Sequence[RunRecord]
-
-
-def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Conformance]:
+def conformance(store: Store, parts: Sequence[Reported]) -> Iterator[Conformance]:
     """The conformance of each test that a session claims. Raises StoreError.
 
     What another one has measured of a test on the same target, without rounds, counts
     as its continuation.
     """
     tests = [
-        (own.label, name, tested)
-        for own in judged
-        for name, tested in _claimed(store, own)
+        (part.label, name, tested)
+        for part in parts
+        for name, tested in _claimed(store, part)
     ]
     tables = {(name, t.target): t for _, name, t in tests if t.has_rounds}
     for _, name, tested in tests:
@@ -140,12 +133,12 @@ def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Confo
             yield Conformance(label, name, tuple(rows))
 
 
-def _claimed(store: Store, judged: JudgedSession) -> Iterator[tuple[str, Tested]]:
+def _claimed(store: Store, part: Reported) -> Iterator[tuple[str, Tested]]:
     """What a session claims to have done, by the test's name; most claim nothing."""
-    plan = judged.session.plan
-    by_test = grouped(judged.records, lambda r: _claim(plan, r.asked.test))
+    plan = part.session.plan
+    by_test = grouped(part.records, lambda r: _claim(plan, r.asked.test))
     for name in sorted(by_test.keys() - {""}):
-        tested = Tested(store, judged.session, by_test[name], judged.records)
+        tested = Tested(store, part, by_test[name])
         if tested.runs:
             yield name, tested
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from ioplan.core.grouping import grouped
 from ioplan.records.record import RunRecord
-from ioplan.records.session import Session
 from ioplan.records.window import counted, window_of
+from ioplan.results.report.facts import Reported
 from ioplan.results.store.store import Store
 from ioplan.workload import Stream
 
@@ -30,18 +30,14 @@ class Finding(Struct, frozen=True):
 
 class Tested:
     def __init__(
-        self,
-        store: Store,
-        session: Session,
-        records: Sequence[RunRecord],
-        all_records: Sequence[RunRecord],
+        self, store: Store, part: Reported, records: Sequence[RunRecord]
     ) -> None:
-        """`all_records` are those of the whole session."""
-        self.store, self.session = store, session
-        self.events = store.events(session.id)
+        """`records` are those of the session that are of the test."""
+        self.store, self.session = store, part.session
+        self.events = store.events(part.session.id)
         self.runs = [r for r in records if r.asked.kind == "run" and not r.found]
         self.prepared = [r for r in records if r.asked.kind == "prepare"]
-        self.written = [r for r in all_records if stream_of(r).writes]
+        self.written = [r for r in part.records if stream_of(r).writes]
         self.continued: list[Tested] = []
         """Sessions that measured on what the rounds of this one have found."""
 

@@ -21,6 +21,7 @@ from ioplan.core.text import counted
 from ioplan.results.report.blocks import Bars, Facts, Line, Table
 from ioplan.results.report.build import Document
 from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.facts import known_facts
 from ioplan.results.report.first_screen import (
     MOST_BARS,
     MOST_CARDS,
@@ -47,8 +48,7 @@ NO_COVER = Facts("", ())
 
 def cover(sponsor: str, vendor: str) -> Facts:
     """What SNIA's report format asks for and no session knows."""
-    pairs = (("Test sponsor", sponsor), ("Vendor", vendor))
-    return Facts("Report", tuple((name, text) for name, text in pairs if text))
+    return known_facts("Report", (("Test sponsor", sponsor), ("Vendor", vendor)))
 
 
 class Chart(Struct, frozen=True):
