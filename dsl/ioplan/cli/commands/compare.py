@@ -104,9 +104,7 @@ def _side(store: Store, keys: str, parts: bool) -> Side:
     named = [key.strip() for key in keys.split(",")]
     sessions = {session.id: session for session in map(store.session, named)}
     side = side_of(store, list(sessions.values()), parts)
-    with_runs = {
-        run.session for cell in side.cells for run in (*cell.runs, *cell.failed)
-    }
+    with_runs = {run.session for run in side.runs}
     for session in side.sessions:
         if session.id not in with_runs:
             raise UsageError(

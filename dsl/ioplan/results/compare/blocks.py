@@ -30,6 +30,7 @@ from ioplan.results.compare.decision import (
 from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.side import side_of
 from ioplan.results.report.blocks import Judged, Table, Text, Tone
+from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.sentences import place_text
 from ioplan.results.report.writers import markdown as markdown_of
@@ -284,8 +285,7 @@ def _consecutive_texts(comparison: Comparison) -> Iterator[str]:
 
 def _named(prefix: str, cells: Iterable[str], most: int) -> Iterator[str]:
     names = list(dict.fromkeys(cells))
-    more = [f"{len(names) - most:,} more cells"] * (len(names) > most)
-    return (f"{prefix}{name}" for name in (*names[:most], *more))
+    return (prefix + text for text in first_lines(names, most, "{:,} more cells"))
 
 
 # Markdown, JUnit's XML, and annotations of GitHub.

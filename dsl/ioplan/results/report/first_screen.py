@@ -44,6 +44,7 @@ from ioplan.results.report.headlines.contests import (
 from ioplan.results.report.headlines.doubts import caveat_text, shortened
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import OPEN, Judgement, outcomes_of
+from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.remarks import run_remarks, unsteady_text
 from ioplan.results.report.section import Section
 from ioplan.results.report.sentences import found_at
@@ -253,8 +254,7 @@ class _Screen(Struct, frozen=True, dict=True):
 
 def _facts(part: Reported) -> str:
     """`375 GB, firmware E201`."""
-    target = part.records[0].target if part.records else {}
-    capacity, firmware = target.get("capacity_bytes"), part.source.firmware
+    capacity, firmware = part.target.get("capacity_bytes"), part.source.firmware
     texts = capacity and bytes_text(capacity), firmware and f"firmware {firmware}"
     return ", ".join(filter(None, texts))
 
@@ -301,7 +301,7 @@ def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
         unit=first.unit,
         limit=first.limit,
         limit_text=_limit_text(contest),
-        notes=tuple(_notes(bars)),
+        notes=_notes(bars),
         link=link,
     )
 
@@ -317,15 +317,16 @@ def _limit_text(contest: Contest) -> str:
     return text + f": missed{by}" * bool(missed)
 
 
-def _notes(bars: Sequence[Bar]) -> Iterator[str]:
+def _notes(bars: Sequence[Bar]) -> tuple[str, ...]:
     """`client, disk: not steady`, the most frequent first, MOST_NOTES at most."""
     noted = grouped((bar for bar in bars if bar.note), key=lambda bar: bar.note)
     notes = sorted(noted.items(), key=lambda pair: -len(pair[1]))
-    for note, about in notes[:MOST_NOTES]:
-        names = _names([bar.label for bar in about])
-        yield f"{names}: {note}" if len(bars) > 1 else note
-    if (left := len(notes) - MOST_NOTES) > 0:
-        yield f"and {left} more"
+    several = len(bars) > 1
+    texts = [
+        f"{_names([bar.label for bar in about])}: " * several + note
+        for note, about in notes
+    ]
+    return first_lines(texts, MOST_NOTES)
 
 
 def _names(labels: Sequence[str]) -> str:

@@ -32,7 +32,9 @@ def many_sessions(sessions: Sequence[Facts]) -> ManySessions | None:
     return ManySessions(shared, Frame((Column("label", "session"), *columns), rows))
 
 
-def first_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """As many lines as sessions have cards; of the others the number."""
-    left = len(lines) - MOST_CARDS
-    return (*lines[:MOST_CARDS], f"and {left} more") if left > 0 else tuple(lines)
+def first_lines(
+    lines: Sequence[str], most: int = MOST_CARDS, rest: str = "and {:,} more"
+) -> tuple[str, ...]:
+    """At most so many lines, as sessions have cards; of the others the number."""
+    left = len(lines) - most
+    return (*lines[:most], rest.format(left)) if left > 0 else tuple(lines)

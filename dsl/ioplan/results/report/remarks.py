@@ -34,15 +34,16 @@ def remarks(
     by_label: ByLabel, missing: Mapping[str, Sequence[Run]], reader: Reader
 ) -> Iterator[Judged]:
     """The remarks on a test; `missing` are its cells that were not measured."""
-    lacking = {
-        k: f"{NOT_MEASURED}: {counted(len(o), 'cell')}" for k, o in missing.items()
-    }
-    yield from labelled({k: [Judged(NOT_MEASURED, t)] for k, t in lacking.items()})
+    yield from labelled({label: [_lacking(runs)] for label, runs in missing.items()})
     for what in (power_cuts, partial(bursts, reader), steadiness):
         yield from labelled({label: what(runs) for label, runs in by_label.items()})
     if len(by_label) > MOST_CARDS:  # a line for all of them
         by_label = {"": list(chain.from_iterable(by_label.values()))}
     yield from labelled({label: run_remarks(runs) for label, runs in by_label.items()})
+
+
+def _lacking(runs: Sequence[Run]) -> Judged:
+    return Judged(NOT_MEASURED, f"{NOT_MEASURED}: {counted(len(runs), 'cell')}")
 
 
 def steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:

@@ -24,7 +24,6 @@ from ioplan.results.report.charts.charts import pictures
 from ioplan.results.report.charts.convergence import convergence, probe_pictures
 from ioplan.results.report.charts.tables import ON, run_frame
 from ioplan.results.report.documents import (
-    AGAINST,
     DOUBTED,
     FAILED,
     STATUS,
@@ -33,7 +32,7 @@ from ioplan.results.report.documents import (
     Value,
 )
 from ioplan.results.report.facts import Reported, pts_header, workload
-from ioplan.results.report.headlines.doubts import OF_TITLES, SIMULATED, Doubts
+from ioplan.results.report.headlines.doubts import SIMULATED, Doubts, doubts_of
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines
 from ioplan.results.report.judgements import Judgement, judged_lines
@@ -246,8 +245,7 @@ def _signs(every: Sequence[Mapping[str, Value]], bound: str) -> Iterator[str]:
     rows = [row for row in every if row["iops"]]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
-    against = (str(row.get(AGAINST.key) or "").split(", ") for row in rows)
-    counts = Counter(t for t in chain.from_iterable(against) if t not in OF_TITLES)
+    counts = Counter(chain.from_iterable(map(doubts_of, rows)))
     if counts:
         doubts = (
             text if count == len(rows) else f"{text} ({counted(count, 'row')})"

@@ -33,9 +33,12 @@ def terminal(blocks: Iterable[Line | Table]) -> Iterator[RenderableType]:
             yield line(block.text, STYLES[block.tone])
             continue
         if block.title:
-            title = line(block.title, STYLES["strong"])
-            yield Rule(title, align="left", characters="─")
+            yield title_line(block.title)
         yield _rich_table(block)
+
+
+def title_line(title: str) -> Rule:
+    return Rule(line(title, STYLES["strong"]), align="left", characters="─")
 
 
 def _rich_table(block: Table) -> RichTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec import Struct
 from ioplan.backends.backend import BackendError, find
 from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
 from ioplan.records.record import RunRecord
+from ioplan.results.report.documents import AGAINST, Value
 from ioplan.results.report.point import Point
 
 SIMULATED, PROFILE = "simulated", "profile"
@@ -88,6 +89,12 @@ def doubts(records: Sequence[RunRecord]) -> Doubts:
 def shortened(runs: Sequence[RunRecord]) -> list[str]:
     """The profiles that leave out the preconditioning of runs."""
     return list(dict.fromkeys(r.asked.profile for r in runs if r.asked.shortened))
+
+
+def doubts_of(row: Mapping[str, Value]) -> list[str]:
+    """What a row of a table of runs has against it, besides what titles say."""
+    texts = str(row.get(AGAINST.key) or "").split(", ")
+    return [text for text in texts if text not in OF_TITLES]
 
 
 def caveat_text(simulated: Sequence[bool], profiles: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from ioplan.results.report.charts.tables import axes_of, run_frame, table_rows
 from ioplan.results.report.point import Point, points
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table
+from ioplan.results.report.writers import title_line
 from ioplan.results.store.store import Store
 
 
@@ -71,7 +72,7 @@ def show_figures(
     """
     all_runs = [r for r in current_records(records) if r.asked.kind == "run"]
     for title, runs in grouped(all_runs, key=lambda run: run.asked.test).items():
-        console.rule(line(title, style="bold"), align="left", characters="─")
+        console.print(title_line(title))
         for text in _lines(store, runs, names, during) if names else ():
             console.print(line(text), soft_wrap=True)
         if during and not names:

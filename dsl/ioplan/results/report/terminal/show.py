@@ -35,7 +35,7 @@ from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts
 from ioplan.results.report.terminal.plot import HEIGHT, plots
 from ioplan.results.report.terminal.sparkline import sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table
-from ioplan.results.report.writers import terminal
+from ioplan.results.report.writers import terminal, title_line
 from ioplan.results.store.store import Store
 
 MOST_CHARTS = 2
@@ -60,8 +60,8 @@ def show_records(
     """
     sections, screen = session_sections(store, session, records, plan)
     for section in sections if tables else ():
-        _print_title(console, section.title)
-        console.print(Group(*_test(console, store, section), RichText()))
+        parts = _test(console, store, section)
+        console.print(Group(title_line(section.title), *parts, RichText()))
     firsts = ((own, next(own.drawings(), None)) for own in sections if not tables)
     pictured = ((section, chart) for section, chart in firsts if chart)
     for section, chart in islice(pictured, most_charts):
@@ -69,15 +69,12 @@ def show_records(
         console.print(Group(*drawn(chart, console, title, LOW)))
     if sections:
         console.print(*[""] * (not tables))
-        _print_title(console, f"Headlines{screen.badge and f', {screen.badge}'}")
+        badge = f", {screen.badge}" if screen.badge else ""
+        console.print(title_line(f"Headlines{badge}"))
         titles = {section.id: section.title for section in sections}
         print_headlines(console, screen.cards, titles)
         console.print()
     print_known(console, screen, None if tables else MOST_LINES)
-
-
-def _print_title(console: Console, title: str) -> None:
-    console.rule(line(title, style="bold"), align="left", characters="─")
 
 
 def _test(console: Console, store: Store, section: Section) -> Iterator[RenderableType]:

@@ -15,7 +15,6 @@ from ioplan.records.record import RunRecord, Steady
 from ioplan.results.report.blocks import Table, Text
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
 from ioplan.results.report.documents import (
-    AGAINST,
     DOUBTED,
     FAILED,
     STATUS,
@@ -23,7 +22,7 @@ from ioplan.results.report.documents import (
     Frame,
     Value,
 )
-from ioplan.results.report.headlines.doubts import OF_TITLES
+from ioplan.results.report.headlines.doubts import doubts_of
 from ioplan.results.report.sentences import has_all_values
 
 MOST_CELLS = 64
@@ -95,8 +94,7 @@ def _figure_texts(row: Row, columns: Sequence[Column]) -> list[str]:
     status = row.get(STATUS.key, "ok")
     if status == "ok":
         at = [column.key in SOUGHT for column in columns].index(False)
-        doubts = {*str(row.get(AGAINST.key) or "").split(", ")}
-        texts[at] += f" {DOUBTED}" * (not doubts <= {*OF_TITLES})
+        texts[at] += f" {DOUBTED}" * bool(doubts_of(row))
     elif row["iops"]:
         texts[0] += f" {FAILED}"
     else:
