@@ -15,15 +15,18 @@ from ioplan.results.compare import Question, compare, side_of
 from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
-BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
+FILLED = "precondition filled { write sequential 128KiB, qd 16, 1 pass }\n"
+BEFORE = 'test "Before" { after filled\nrun random 16KiB 100/0 for shift }\n'
 READS = """
 test "Reads" {
+  after filled
   repeat 3 { run random 4KiB 100/0 for 1s }
   vary qd in 1, 4, 16
 }
 """
-PLAN = f"param shift = 1s\n{BEFORE}{READS}"
-SLOWER = '[host]\noverhead = "13us"\n'
+PLAN = f"param shift = 1s\n{FILLED}{BEFORE}{READS}"
+FAST = '[flash]\nread = "1us"\n'
+SLOWER = f'{FAST}[host]\noverhead = "13us"\n'
 AS_NAMED = """
 test "Idle" {
   run random 4KiB 100/0 for 100ms as before
@@ -119,7 +122,9 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran):
 
     Another configuration is another drive, so what is shown are ratios.
     """
-    ids = [ran(drive=SLOWER if at % 2 else "", shift=f"{at}00ms") for at in range(1, 7)]
+    ids = [
+        ran(drive=SLOWER if at % 2 else FAST, shift=f"{at}00ms") for at in range(1, 7)
+    ]
     new, base = ",".join(ids[::2]), ",".join(ids[1::2])
     done = compared(base, new)
     assert done.code == 1
@@ -281,12 +286,41 @@ def test_sides_that_ran_in_a_row_count_once(store_path):
 @pytest.mark.promise("compare.pairs")
 def test_names_and_order_do_not_matter(ran):
     other = READS.replace('"Reads"', '"Lesen"').replace("1, 4, 16", "16, 4, 1")
-    base, new = ran(), ran(f"param shift = 1s\n{other}{BEFORE}")
+    base, new = ran(), ran(f"param shift = 1s\n{FILLED}{other}{BEFORE}")
     found = found_of(compared(base, new))
     assert len(found["rows"]) == 12 and found["only_base"] == found["only_new"] == []
     iops = [row["ratio"] for row in found["rows"] if row["metric"] == "iops"]
     assert iops == pytest.approx([1] * len(iops), abs=0.05)
     assert {row["test"] for row in found["rows"]} == {"Before", "Lesen"}
+
+
+def test_figures_that_must_not_be_relied_on_are_neither_equal_nor_different(ran):
+    """Reads of nothing are as fast on every drive; `show` marks them, too."""
+    plan = 'test "R" { run random 4KiB 100/0, qd 8 for 1s\n vary qd in 1, 8 }'
+    sides = [ran(plan, drive=f'[flash]\nread = "{us}us"\n') for us in (90, 120)]
+    reason = "100 % of the blocks it reads were never written"
+    done = compared(*sides)
+    assert done.code == 0 and words(done) == {"inconclusive"}
+    for row in rows(done):
+        assert row["why"] == reason and row["base_doubts"] == [reason]
+        assert row["sessions_needed"] is None and row["ratio"]
+    text = ioplan("compare", *sides).out
+    assert " ".join(text.split()).endswith(
+        f" is inconclusive: {reason} 6 rows: unprepared in BASE and NEW"
+    )
+    assert "k ▲" in text and "equal" not in text
+    assert "▲" in ioplan("show", sides[0]).out
+    assert ioplan("ls").out.count("k IOPS ▲, ") == 2
+
+
+def test_a_doubt_of_one_side_is_of_that_side(ran):
+    """And what is firm beside it is judged as ever."""
+    run = "run random 4KiB 100/0, qd 8 for 100ms"
+    prepared = f'{FILLED}test "R" {{ after filled\n{run} }}'
+    done = compared(ran(f'test "R" {{ {run} }}'), ran(prepared), "--noise", "1%")
+    (why,) = {row["why"] for row in rows(done)}
+    assert why == "BASE: 100 % of the blocks it reads were never written"
+    assert "inconclusive" not in words(compared(ran(prepared), ran(prepared)))
 
 
 def test_an_edited_plan_aligns_by_what_it_asks(ran):

@@ -212,7 +212,7 @@ def test_a_list_of_sessions_has_their_best_figures(tmp_path):
     mean, rate, *_ = headlines_of(path, runs_of(cells))
     assert (rate.where, mean.where) == ("QD 8", "QD 1")
     told = " ".join(ioplan("ls", "--store", path).out.split())
-    assert f"{rate.figure} IOPS, {mean.figure}" in told
+    assert f"{rate.figure} IOPS ▲, {mean.figure} ▲" in told
     with sqlite3.connect(path) as damaged:
         damaged.execute("UPDATE run SET extras = '{}'")
     done = ioplan("ls", "--store", path)

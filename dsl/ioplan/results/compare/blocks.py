@@ -29,9 +29,11 @@ from ioplan.results.compare.decision import (
 )
 from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.side import side_of
-from ioplan.results.report.blocks import Judged, Table, Text, Tone
+from ioplan.results.report.blocks import MARK, Judged, Table, Text, Tone
+from ioplan.results.report.headlines.doubts import gravity
 from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.reader import Reader
+from ioplan.results.report.remarks import text_kind
 from ioplan.results.report.sentences import place_text
 from ioplan.results.report.writers import markdown as markdown_of
 from ioplan.results.store.store import Store
@@ -133,10 +135,15 @@ def _columns(comparison: Comparison, rows: Sequence[Row]) -> Columns:
     return {
         "cell": [place_text(row.cell, row.step) for row in rows],
         "metric": [row.metric for row in rows],
-        "base": [metric_text(row.base, row.unit) for row in rows],
-        "new": [metric_text(row.new, row.unit) for row in rows],
+        "base": [_value_text(row, row.base, row.base_doubts) for row in rows],
+        "new": [_value_text(row, row.new, row.new_doubts) for row in rows],
         **_changes(comparison, rows),
     }
+
+
+def _value_text(row: Row, value: float | None, doubts: Sequence[str]) -> str:
+    mark = f" {MARK}" * (value is not None and bool(doubts))
+    return metric_text(value, row.unit) + mark
 
 
 def _all_cells_columns(comparison: Comparison) -> Columns:
@@ -199,16 +206,28 @@ def sentence(comparison: Comparison) -> str:
 
 
 def _open_groups(rows: Iterable[Row]) -> list[list[Row]]:
-    """Rows without a verdict, or with a suspected one, by the reason."""
-    open_rows = (row for row in rows if row.verdict in PHRASES)
-    return list(grouped(open_rows, key=lambda row: (row.verdict, row.why)).values())
+    """Rows without a verdict, or with a suspected one, by the reason.
+
+    Of those that are doubted alike the gravest is the first.
+    """
+
+    def kind(row: Row) -> tuple[str, str]:
+        return row.verdict, text_kind(row.why) if row.is_doubted else row.why
+
+    open_rows = [row for row in rows if row.verdict in PHRASES]
+    groups = grouped(open_rows, key=kind).values()
+    return [sorted(own, key=_doubt) for own in groups]
+
+
+def _doubt(row: Row) -> tuple[int, float]:
+    return min(map(gravity, (*row.base_doubts, *row.new_doubts)), default=(0, 0.0))
 
 
 def _open_text(comparison: Comparison, rows: Sequence[Row]) -> str:
     first, why = rows[0], rows[0].why
     if why == UNKNOWN_NOISE and comparison.is_single:
         why = "1 session a side"
-    is_closed = first.verdict == "suspected" or why == OTHER_METHOD
+    is_closed = first.verdict == "suspected" or why == OTHER_METHOD or first.is_doubted
     if is_closed or not any(row.ratio for row in rows):
         return why
     needed = sorted(row.sessions_needed or MOST + 1 for row in rows)

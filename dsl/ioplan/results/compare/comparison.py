@@ -50,11 +50,17 @@ class Row(JudgedMetric):
     unit: str
     base: float | None = Field(description="geometric mean of the base's sessions")
     new: float | None
+    base_doubts: tuple[str, ...] = Field((), description="why not to rely on it")
+    new_doubts: tuple[str, ...] = ()
     base_runs: int
     new_runs: int
     base_sessions: int = Field(description="consecutive ones of a side count as one")
     new_sessions: int
     remarks: tuple[str, ...] = ()
+
+    @property
+    def is_doubted(self) -> bool:
+        return bool(self.base_doubts or self.new_doubts)
 
 
 class AllCells(JudgedMetric):

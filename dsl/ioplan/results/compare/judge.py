@@ -58,6 +58,7 @@ from ioplan.results.compare.side import (
     align,
     cell_name,
     cell_title,
+    doubt_text,
     has_one_method,
     method_differences,
     needs_parts,
@@ -140,7 +141,7 @@ def _table(
     cells = []
     for pair in pairs:
         own = _side(figures, pair.base, base), _side(figures, pair.new, new)
-        cells.append(MetricPair(*own, has_one_method(pair)))
+        cells.append(MetricPair(*own, has_one_method(pair), doubt_text(pair)))
     return MetricTable(figures.metric, tuple(cells), noise)
 
 
@@ -201,6 +202,8 @@ class Rows(Struct, frozen=True):
                 unit=table.metric.unit,
                 base=pair.base.value,
                 new=pair.new.value,
+                base_doubts=base.doubts,
+                new_doubts=new.doubts,
                 base_runs=len(base.runs),
                 new_runs=len(new.runs),
                 base_sessions=pair.base.count,

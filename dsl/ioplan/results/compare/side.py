@@ -17,6 +17,13 @@ from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.window import window_of
+from ioplan.results.report.headlines.doubts import (
+    CIRCUMSTANTIAL,
+    SIMULATED,
+    doubts,
+    gravity,
+)
+from ioplan.results.report.point import Point
 from ioplan.results.report.sentences import place_text
 from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store
@@ -34,13 +41,15 @@ def needs_parts(metric: Metric) -> bool:
 class CellRuns(Struct):
     """The runs of one cell; with rounds, those of the last window.
 
-    `occurrence` numbers the places of a session that do the very same.
+    `occurrence` numbers the places of a session that do the very same, `against` is
+    what speaks against its figures.
     """
 
     run_id: str
     occurrence: int
     runs: list[RunRecord] = []
     failed: list[RunRecord] = []
+    against: list[str] = []
 
     @property
     def key(self) -> Key:
@@ -54,6 +63,11 @@ class CellRuns(Struct):
 
     def by_session(self) -> dict[str, list[RunRecord]]:
         return grouped(self.runs, key=lambda run: run.session)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why its figures are no verdict on the drive, the gravest first."""
+        return tuple(text for text in self.against if text not in CIRCUMSTANTIAL)
 
     @property
     def workload(self) -> str:
@@ -88,23 +102,26 @@ class Side(Struct, frozen=True):
         return [tuple(own) for own in cells.values() if own]
 
 
-def side_of(store: Store, sessions: Sequence[Session], parts: bool = False) -> Side:
-    """Read a side; with `parts` also what `needs_parts`. Raises StoreError."""
+def side_of(store: Store, sessions: Sequence[Session], parts: bool = True) -> Side:
+    """Read a side; with `parts` also what `needs_parts`, and what speaks against its
+    figures. Raises StoreError."""
     fields = Fields.ALL if parts else ~Fields.EXTRAS
     cells: dict[Key, CellRuns] = {}
     for session in sessions:
-        _add(cells, store.records(session.id, fields=fields), "run")
+        records = current_records(list(store.records(session.id, fields=fields)))
+        _add(cells, records, "run")
+        if parts:
+            _add_doubts(cells.values(), session.id, records)
     return Side(tuple(sessions), tuple(cells.values()))
 
 
 def cells_of(records: Iterable[RunRecord], kind: str = "run") -> list[CellRuns]:
     cells: dict[Key, CellRuns] = {}
-    _add(cells, records, kind)
+    _add(cells, current_records(list(records)), kind)
     return list(cells.values())
 
 
-def _add(cells: dict[Key, CellRuns], records: Iterable[RunRecord], kind: str) -> None:
-    current = current_records(list(records))
+def _add(cells: dict[Key, CellRuns], current: Iterable[RunRecord], kind: str) -> None:
     occurrences: dict[object, int] = {}
     count = Counter[str]()
     for record in _in_windows([run for run in current if run.asked.kind == kind]):
@@ -117,6 +134,24 @@ def _add(cells: dict[Key, CellRuns], records: Iterable[RunRecord], kind: str) ->
         key = id, occurrences[where]
         cell = cells.setdefault(key, CellRuns(*key))
         (cell.runs if record.status == "ok" else cell.failed).append(record)
+
+
+def _add_doubts(
+    cells: Iterable[CellRuns], session: str, current: Sequence[RunRecord]
+) -> None:
+    """Those of a session's figures, as they stand beside its headlines.
+
+    Two simulated sides are compared as drives are; one beside a drive never is.
+    """
+    of_session = doubts(current)
+    runs = [record for record in current if record.asked.kind == "run"]
+    by_test = grouped(runs, key=lambda run: run.asked.test)
+    windows = {test: window_of(own) for test, own in by_test.items()}
+    for cell in cells:
+        if own := cell.by_session().get(session):
+            point = Point({}, own, windows[own[-1].asked.test])
+            texts = {*cell.against, *of_session.of(point)} - {SIMULATED}
+            cell.against = sorted(texts, key=gravity)
 
 
 def _in_windows(records: Sequence[RunRecord]) -> Iterator[RunRecord]:
@@ -205,8 +240,18 @@ def has_one_method(pair: CellPair) -> bool:
     return all(_values(base, read) == _values(new, read) for read in reads)
 
 
+def doubt_text(pair: CellPair) -> str:
+    """The gravest doubt of a pair, `NEW: not steady` where one side has it."""
+    base, new = ("".join(cell.doubts[:1]) for cell in pair)
+    if base == new:
+        return base
+    sides = {"BASE": base, "NEW": new}
+    return "; ".join(f"{side}: {text}" for side, text in sides.items() if text)
+
+
 def remarks(pair: CellPair) -> tuple[str, ...]:
-    """In what the cells of a pair differ besides the time that they ran at."""
+    """In what the cells of a pair differ besides the time that they ran at, and under
+    what circumstances they did."""
     base, new = pair
     texts = ["prepared differently"] if base.state != new.state else []
     if _length(base) != _length(new):
@@ -214,6 +259,11 @@ def remarks(pair: CellPair) -> tuple[str, ...]:
         texts.append(f"{before} s in BASE, {after} s in NEW")
     elif base.run_id != new.run_id:
         texts.append("the plan does something else around it")
+    for text in CIRCUMSTANTIAL:
+        sides = {"BASE": base, "NEW": new}
+        where = [side for side, cell in sides.items() if text in cell.against]
+        if where:
+            texts.append(f"{text} in {' and '.join(where)}")
     return tuple(texts)
 
 

@@ -11,6 +11,8 @@ from ioplan.planner.places import NOT_MEASURED
 Tone = Literal["plain", "soft", "strong", "good", "bad", "warning"]
 """How a text is set off: by colour and by a sign, never by colour alone. What is strong
 is a heading: of what follows, or of its row."""
+MARK = "▲"
+"""Beside a figure that must not be relied on."""
 MOST_CARDS = 8
 """Up to so many sessions each have all their facts beside one another."""
 

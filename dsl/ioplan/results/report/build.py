@@ -13,7 +13,7 @@ from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.blocks import Facts, FirstScreen, Judged, Line, Table
+from ioplan.results.report.blocks import MARK, Facts, FirstScreen, Judged, Line, Table
 from ioplan.results.report.charts.charts import absent
 from ioplan.results.report.conformance.conformance import Conformance, conformance
 from ioplan.results.report.documents import ChartSpec
@@ -91,13 +91,17 @@ def sessions_screen(store: Store, sessions: Sequence[Session]) -> FirstScreen:
 
 
 def summary_text(store: Store, session: Session) -> str:
-    """`451k IOPS, 11.3 us, profile smoke`; empty without figures. Raises StoreError."""
+    """`451k IOPS, 11.3 us ▲, profile smoke`, with a mark beside what must not be relied
+    on; empty without figures. Raises StoreError."""
     (part,) = parts = _parts(store, [session], {})
     by_label = chain.from_iterable(
         s.headlines.values() for s in _sections(parts, store)
     )
     best = best_of(chain.from_iterable(by_label))
-    texts = [f"{h.figure}{' IOPS' * (h.unit == '1/s')}" for h in best]
+    texts = [
+        f"{h.figure}{' IOPS' * (h.unit == '1/s')}{f' {MARK}' * bool(h.doubts)}"
+        for h in best
+    ]
     profiles = dict.fromkeys(record.asked.profile for record in part.records)
     named = (f"profile {name}" for name in profiles if texts and name != FULL)
     return ", ".join((*texts, *named))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -9,6 +10,7 @@ from functools import cache
 from msgspec import Struct
 
 from ioplan.backends.backend import BackendError, find
+from ioplan.drive_needs import UNREAD
 from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
 from ioplan.records.record import RunRecord
 from ioplan.results.report.documents import AGAINST, Value
@@ -20,12 +22,34 @@ BUSY = "busy host"
 WARNED = "warned"
 UNPREPARED = "unprepared"
 NOT_PRECONDITIONED = "not preconditioned"
+CIRCUMSTANTIAL = (BUSY, WARNED, UNPREPARED)
+"""They may hold for two sides alike, and what they change from one session to the next
+is part of the run-to-run variation."""
 OF_TITLES = ("", SIMULATED, NOT_PRECONDITIONED)
 """What titles say of all figures, so that no sign stands beside each."""
 CHANGED = "changed during the run"
 BURST = "burst value: the drive slowed down later"
 UNCONFIRMED = "not confirmed by a long run"
 HIDDEN = "noise hides the knee"
+
+GRAVEST_FIRST = (
+    *(NOT_PRECONDITIONED, NOT_STEADY, UNCONFIRMED, HIDDEN),
+    *(UNREAD, " written", "overwritten", "garbage"),  # what a drive's state lacks
+    *(" empty", "is unknown", "writes to only", "compressible"),  # what limits it
+    *CIRCUMSTANTIAL,
+)
+"""By what doubts contain: what was not measured stands before what is not all of it."""
+AMOUNT = re.compile(r"([\d.]+)( %)?")
+LITTLE = re.compile("only|hardly")
+"""Of what is written or collected, less is worse; of what is not, more."""
+
+
+def gravity(doubt: str) -> tuple[int, float]:
+    """The least is the gravest: by the kind of a doubt, then by its figure."""
+    kinds = [kind in doubt for kind in (*GRAVEST_FIRST, "")]
+    amount = AMOUNT.search(doubt)
+    share = float(amount[1]) / (100 if amount[2] else 1) if amount else 0.0
+    return kinds.index(True), share if LITTLE.search(doubt) else -share
 
 
 class Doubts(Struct, frozen=True):

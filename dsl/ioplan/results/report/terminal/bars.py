@@ -14,7 +14,7 @@ from rich.text import Text as RichText
 from ioplan.core.grouping import grouped
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
-from ioplan.results.report.blocks import Bar, Bars, FirstScreen, Text
+from ioplan.results.report.blocks import MARK, Bar, Bars, FirstScreen, Text
 from ioplan.results.report.documents import FAILED, ChartSpec
 from ioplan.results.report.terminal.axis import text_on
 from ioplan.results.report.terminal.parts import Part, curves
@@ -100,7 +100,6 @@ def _shares(values: Sequence[float | None], is_log: bool = False) -> list[float]
 
 CELLS = 24
 """The length of the longest bar."""
-MARK = "▲"
 NARROW = 42
 """Columns of a bar and its value, beside which a name has room."""
 SEPARATOR = " · "
