@@ -35,6 +35,8 @@ PLOTS = [
 """What has curves; test_latencies.py has what is drawn of cells."""
 QD = Column("x", "queue depth", "")
 IOPS = Column("y", "IOPS", "1/s")
+LOAD, LATENCY = Column("x", "IOPS", "1/s"), Column("y", "p99", "ns")
+load, latency = st.floats(1e3, 1e6), st.floats(1e4, 1e8)
 
 
 def lines_of(picture):
@@ -150,6 +152,27 @@ def test_each_kind_that_has_curves_is_drawn(kind):
     assert ("q2" in "\n".join(lines)) == (kind == "hockey")
     assert ("a latency   b p1" in lines[-1]) == (kind == "bands")
     assert ("─ mean   ╌ limits" in lines[-1]) == (kind == "convergence")
+
+
+@given(st.lists(st.tuples(load, latency), min_size=4, max_size=8), st.integers(1, 3))
+def test_a_label_hides_no_curve_and_no_other_label(points, curves):
+    """Where there is no room for it, it is left out."""
+    points = [
+        ({"size": f"{curve}"}, (iops, ns, str(qd), f"QD {qd}", qd))
+        for curve in range(curves)
+        for qd, (iops, ns) in enumerate(sorted(points), start=1)
+    ]
+    columns = Column("at", "queue depth"), Column("label", "", "hidden")
+    more = {"columns": (*columns, Column("number", "", "hidden")), "per": ("size",)}
+    labelled = picture(points, "hockey", LOAD, LATENCY, **more)
+    bare = [(where, (*values[:3], "", values[4])) for where, values in points]
+    lines = lines_of(labelled)
+    unlabelled = lines_of(picture(bare, "hockey", LOAD, LATENCY, **more))
+    for line, drawn in zip(lines, unlabelled, strict=True):
+        without = re.sub(r"QD \d", "    ", line)
+        assert without.rstrip() == drawn.rstrip()
+    is_plot = any("┤" in line for line in lines)
+    assert any("QD" in line for line in lines) == is_plot
 
 
 def test_what_has_one_place_only_is_a_line_of_text():

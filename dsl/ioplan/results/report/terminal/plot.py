@@ -27,6 +27,8 @@ COLORS = {
 }
 """plotext's names, and rich's of the same colours; more curves take several plots."""
 GAP = "   "
+FRAME_LINES = 3
+"""Above a plot, below it, and its ticks."""
 MOST_LABELS = 24
 SPREAD = {("mean", "mean"): "─", ("low", "low"): "╌", ("high", "high"): "╌"}
 """The signs of an overlay's lines by where these begin and end: of the last fifth over
@@ -76,13 +78,6 @@ class Canvas(Struct, frozen=True):
         draw = plotext.plot if is_line else plotext.scatter
         draw(*places, marker=marker, color=color)
 
-    def label(self, text: str, across: float, up: float) -> None:
-        """A text beside a point, on the side that has room."""
-        x, y = self.x, self.y
-        if x.has(across) and y.has(up):
-            side = "left" if 2 * x.at(across) < x.at(x.low) + x.at(x.high) else "right"
-            plotext.text(text, x.at(across), y.at(up), alignment=side)
-
     @property
     def left(self) -> int:
         """Columns before the plot: the longest tick, and the frame."""
@@ -94,6 +89,13 @@ class Canvas(Struct, frozen=True):
         plotext.xticks(*zip(*across, strict=True))
         text = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
         return list(text.split("\n"))
+
+    def cell(self, across: float, up: float, rows: int) -> tuple[int, int]:
+        """The line and the column of a point in a plot of so many rows."""
+        x, y, columns = self.x, self.y, self.width - self.left - 1
+        right = (x.at(across) - x.at(x.low)) / (x.at(x.high) - x.at(x.low))
+        down = (y.at(y.high) - y.at(up)) / (y.at(y.high) - y.at(y.low))
+        return 1 + round(down * (rows - 1)), self.left + round(right * (columns - 1))
 
 
 def plots(
@@ -149,16 +151,13 @@ def _plot(
     _draw_overlays(chart, part, canvas)
     for item in styled:
         _draw(chart, item, canvas)
-    is_labelled = chart.kind == "hockey" and len(part.rows) <= MOST_LABELS
-    for row in part.rows if is_labelled else ():
-        if row["label"]:
-            text = printable(f" {row['label']} ")
-            canvas.label(text, float(row["x"] or 0), float(row["y"] or 0))
     points = [point for item in styled for point in item.curve.points]
     for x, y in points:
         if y is None:  # on the axis, where no value is read
             canvas.draw([(x, canvas.y.low)], FAILED, is_line=False)
     lines = canvas.lines([x for x, _ in points])
+    if chart.kind == "hockey" and len(part.rows) <= MOST_LABELS:
+        _label_points(lines, part, canvas)
     begin, room = canvas.x.low, canvas.width - canvas.left - 1
     per_x = room / (canvas.x.high - begin)
     phases = phase_lines(chart, canvas.left, room, lambda v: (v - begin) * per_x)
@@ -193,6 +192,31 @@ def _draw_overlays(chart: ChartSpec, part: Part, canvas: Canvas) -> None:
         if row[chart.y] is None:
             at = float(row[chart.x] or 0)
             canvas.draw([(at, canvas.y.low), (at, canvas.y.high)], EVENT)
+
+
+def _label_points(lines: list[Text], part: Part, canvas: Canvas) -> None:
+    """Write labels beside their points, the highest load first, where there is room:
+    a label hides neither a curve nor another label."""
+    for row in reversed(part.rows):
+        x, y = float(row["x"] or 0), float(row["y"] or 0)
+        if not (row["label"] and canvas.x.has(x) and canvas.y.has(y)):
+            continue
+        text = printable(f" {row['label']} ")
+        number, at = canvas.cell(x, y, len(lines) - FRAME_LINES)
+        for down, start in _places_beside(at, len(text)):
+            line = lines[number + down]
+            end, is_within = start + len(text), start >= canvas.left
+            if is_within and line.plain[start:end] == " " * len(text):
+                lines[number + down] = line[:start] + text + line[end:]
+                break
+
+
+def _places_beside(at: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where a label of this size may stand: by how many lines lower than its mark, and
+    from which column on. A mark may be drawn a cell beside its place."""
+    yield from ((0, at + 1), (0, at + 2), (0, at - size), (0, at - size - 1))
+    for start in (at - size // 2, at - size + 1, at):
+        yield from ((-1, start), (1, start))
 
 
 def _legend(chart: ChartSpec, styled: Sequence[Styled], width: int) -> list[Text]:
