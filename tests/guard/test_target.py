@@ -373,3 +373,22 @@ def test_a_file_of_less_than_a_block_is_named_so(tmp_path):
         path.write_bytes(bytes(size))
         with refused(TargetFault.BELOW_BLOCK, "is smaller than a block"):
             open_target(request.model_copy(update={word: (str(path),)}))
+
+
+@pytest.mark.parametrize("part", ["", "-reserve"])
+def test_results_are_never_a_target(part, tmp_path):
+    """Whatever the user permits: of this store, and of another one."""
+    for name in ("own.db", "other.db"):
+        with Store.open(tmp_path / name) as store:
+            assert store.ids() == []
+        with Path(tmp_path, f"{name}{part}").open("ab") as file:
+            file.truncate(8 * MIB)
+        path = tmp_path / f"{name}{part}"
+        before = path.read_bytes()
+        plan = plan_file(tmp_path, 'test "T" { run random 4KiB 0/100 for 1s }')
+        words = ("--overwrite", path, "--overwrite-data", path)
+        done = ioplan(
+            "run", plan, "--target", path, *words, "--store", tmp_path / "own.db"
+        )
+        assert (done.code, path.read_bytes() == before) == (2, True), done.err
+        assert f"{path} is a store of ioplan's results, or a part of one" in done.err

@@ -193,6 +193,19 @@ def test_resume_does_what_is_left(stopped, store_path):
     assert len(records(store_path)) == 5
 
 
+def test_another_plan_does_not_take_the_place_of_the_first(stopped, store_path):
+    """None of its runs is in the session: all that was measured would be put aside."""
+    before = records(store_path)
+    other = plan_file(stopped.parent, reads("3, 5"), "other.ioplan")
+    done = ioplan("resume", "--plan", other)
+    assert done.code == 2
+    assert "none of its runs is in" in done.err and f"ioplan run {other}" in done.err
+    with Store.open(store_path) as store:
+        session = store.session("last")
+    assert (session.status, session.plan_text) == ("interrupted", stopped.read_text())
+    assert records(store_path) == before
+
+
 @pytest.mark.promise("resume.edited", "resume.removed")
 def test_an_edited_plan_keeps_what_is_unchanged(stopped, store_path):
     renamed = reads("2, 16").replace('"Reads"', '"Renamed"')

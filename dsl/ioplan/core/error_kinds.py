@@ -183,6 +183,7 @@ class TargetFault(Kind):
     CONTENT_UNKNOWN = "content-unknown", "its content cannot be examined"
     PARTITIONS = "partitions", "the kernel has partitions for it"
     HARD_LINKS = "hard-links", "the file has several hard links"
+    RESULTS = "results", "it is a store of ioplan's results, or a part of one"
     NO_ENTRY = "no-entry", "the lab file does not name the device"
     NOT_WRITABLE = "not-writable", "the lab's entry does not set writable = true"
     IDENTITY_MISMATCH = (

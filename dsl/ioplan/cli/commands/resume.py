@@ -104,6 +104,8 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
         baseline = call.request.baseline is not None
         return exit_code(store.verdict(session.id), baseline)
     change = plan_change(plan, records) if _is_edited(plan, session) else None
+    if resumed.plan and change and change.removed and not change.reused:
+        raise _other_plan(plan, session)
     records = change.records if change else records
     start = SessionStart(
         session.id,
@@ -115,6 +117,15 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
     if len(some.tests) < len(plan.tests) and store.session(session.id).status == "ok":
         _leave_open(plan, store, session.id, console)
     return code
+
+
+def _other_plan(plan: CheckedPlan, session: Session) -> UsageError:
+    """All that the session has would stand aside, and count no more."""
+    return UsageError(
+        f"session {session.id} is of the plan {session.plan!r}, and none of its runs "
+        f"is in {plan.file} ({plan.title!r}); run that plan as a session of its own: "
+        f"ioplan run {plan.file}"
+    )
 
 
 def _leave_open(plan: CheckedPlan, store: Store, id: str, console: Console) -> None:

@@ -26,6 +26,7 @@ from ioplan.runner.devices.open_files import Opener, unseen, writers
 from ioplan.runner.devices.proc import own_pid
 from ioplan.runner.devices.signatures import SignatureError, signatures
 from ioplan.runner.guard.errors import TargetError
+from ioplan.runner.guard.output import is_of_results
 from ioplan.runner.guard.shared_lock import (
     NO_PARTICIPANTS,
     Participants,
@@ -245,6 +246,9 @@ def file_refusals(
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} hard links, and all would be overwritten"
         yield Obstacle(TargetFault.HARD_LINKS, what, "use a file with one link")
+    if is_of_results(path):
+        what = "is a store of ioplan's results, or a part of one"
+        yield Obstacle(TargetFault.RESULTS, what, "name another file")
     yield from file_uses(path, status, host, participants)
 
 

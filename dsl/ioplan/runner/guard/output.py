@@ -34,6 +34,8 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems without hard links say."""
 OF_STORE = "a database, or a part of one"
 STORE_SIDES = ("-wal", "-shm", "-journal", "-reserve")
+SCHEMA_BYTES, TABLE_OF_RESULTS = 1 << 20, b"CREATE TABLE run_blob"
+"""The tables are made first, so that they are defined near the begin of a store."""
 
 
 class OutputError(ExplainedError):
@@ -258,6 +260,21 @@ def _is_beside_store(path: Path) -> bool:
         if path.name.endswith(end) and store.is_file() and _begins_with(store, SQLITE):
             return True
     return False
+
+
+def is_of_results(path: Path) -> bool:
+    """Whether it is a store of ioplan's results, or a part of one."""
+    sides = (path.name.removesuffix(end) for end in ("", *STORE_SIDES))
+    return any(_has_results(path.with_name(name)) for name in sides if name)
+
+
+def _has_results(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(SCHEMA_BYTES)
+    except OSError:
+        return False
+    return head.startswith(SQLITE) and TABLE_OF_RESULTS in head
 
 
 def _attribute(path: Path, name: str) -> bytes:
