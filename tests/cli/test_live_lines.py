@@ -77,6 +77,18 @@ def test_a_warning_is_printed_once_and_a_step_has_one_line():
     assert rows[1].strip() == f"warning: {WARNING.format(21)}"
 
 
+def test_a_failed_run_is_marked_and_its_reason_printed_once():
+    out = io.StringIO()
+    lines = LiveLines(Terminal(file=out, width=80, highlight=False))
+    for number, step in enumerate(STEPS, 1):
+        lines.step(step, number)
+        change = {"status": "failed", "message": f"{number} reads failed: EIO"}
+        lines.record(record(number, measurement()).model_copy(update=change))
+    _, first, reason, second = out.getvalue().splitlines()
+    assert first.endswith("IOPS  ✕ failed") and second.endswith("IOPS  ✕ failed")
+    assert reason.strip() == "1 reads failed: EIO"
+
+
 # a seek whose short runs are no proof
 
 SEEK = """plan "S"

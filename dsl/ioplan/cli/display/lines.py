@@ -18,7 +18,7 @@ from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import RunRecord, Steady, Verdict
 from ioplan.records.session import Session
 from ioplan.results.measure.over_time import ends_steady
-from ioplan.results.report import judgements, sentences
+from ioplan.results.report import FAILED, judgements, sentences
 from ioplan.results.report.remarks import text_kind
 from ioplan.runner.execute.observer import SessionObserver
 
@@ -43,6 +43,7 @@ class Lines(SessionObserver):
         self.mode_shown = False
         self.reused_runs = 0
         self.warnings = Counter[str]()
+        self.failures = set[str]()
 
     def say(self, text: str, style: str = "") -> None:
         """One line, wrapped nowhere."""
@@ -115,6 +116,10 @@ class Lines(SessionObserver):
             self._below(sentences.found_at(record), "")
         else:
             self._numbered(run_line(record))
+        kind = text_kind(record.message)
+        if record.status == "failed" and kind not in self.failures:
+            self._below(record.message, "red")
+            self.failures.add(kind)
         if verified := sentences.verified_line(record):
             self._below(verified)
         for event in record.events:
@@ -178,6 +183,8 @@ def run_line(record: RunRecord) -> str:
     name = f"{what}{cell} {record.asked.name}".strip() or "run"
     name += ", until it was steady" * ends_steady(record)
     rate = f"{iops_text(result.iops):>6} IOPS"
+    if record.status != "ok":  # its other figures are of no use
+        return f"{name:<{NAME}} {rate}  {FAILED} {record.status}"
     p99 = f"p99 {sentences.p99_text(result):>7}"
     if probe := sentences.probe_words(record):
         return f"{name:<{PROBE}} {rate}  {p99}  {probe}"
