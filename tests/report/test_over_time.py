@@ -83,7 +83,7 @@ def test_a_timeline_has_each_second_but_the_one_cut_short(store):
     found = over_time(store, "iops", kind="scatter")
     assert column(found, "x") == [float(n) for n in range(1, 31)]
     assert column(found, "y") == [100.0 + n for n in range(1, 31)]
-    assert found.overlay.rows[0][:3] == (25.0, 30.0, 127.5)
+    assert found.overlay.rows[0][:3] == (24.0, 30.0, 127.5)
     written = column(over_bytes(store), "x")
     assert written[-1] == 4096 * sum(100 + n for n in range(1, 31))
 
@@ -188,8 +188,8 @@ def test_points_of_steps_are_one_curve_with_one_window(store):
         series = (interval(n, 100 * seq) for n in range(1, seconds + 1))
         put(store, *series, seq=seq, run_s=seconds)
     found = over_time(store, "iops", kind="scatter")
-    assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
-    assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200"
+    assert found.overlay.rows == [(80.0, 100.0, 200.0, 200.0, 200.0)]
+    assert found.notes[-1] == "A, 1 min 20 s to 1 min 40 s: IOPS 200"
 
 
 FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
@@ -206,10 +206,10 @@ def test_each_level_of_a_run_is_marked(store, metric, first, is_planned):
     if is_planned:
         assert len(found.overlay.rows) == 1
         return
-    assert [row[:2] for row in found.overlay.rows] == [(1.0, 11.0), (12.0, 60.0)]
+    assert [row[:2] for row in found.overlay.rows] == [(0.0, 11.0), (11.0, 60.0)]
     assert found.overlay.rows[0][2] == first
     assert "before and after the rate changed" in found.notes[0]
-    assert " 1 s to 11 s: " in found.notes[1]
+    assert " 0 s to 11 s: " in found.notes[1]
 
 
 def test_long_times_have_round_ticks(tmp_path):

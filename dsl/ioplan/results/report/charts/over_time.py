@@ -128,11 +128,12 @@ def _timed(points: Sequence[Point]) -> Iterator[TimedRun]:
 
 
 class Moment(NamedTuple):
-    """An interval of a step, which ends `at` a place along x.
+    """An interval of a step, from `begin` until `at` along x.
 
     Runs may be without telemetry, and without counts of their intervals.
     """
 
+    begin: float
     at: float
     step: str
     interval: Interval
@@ -190,6 +191,11 @@ class Timeline(Struct, dict=True):
         """What is looked at for changes: latencies change where it does."""
         return self.measured(RATE)
 
+    @cached_property
+    def begins(self) -> dict[float, float]:
+        """Where intervals begin, by where they end."""
+        return {moment.at: moment.begin for moment in reversed(self.moments)}
+
     def measured(self, metric: Metric) -> Measured:
         return _known((moment.at, moment.value(metric)) for moment in self.moments)
 
@@ -228,15 +234,19 @@ def _extend(
     run, series = timed.run, list(request.reader.series(timed.run))
     writes = (interval.bytes.get("write", 0) for interval, _ in series)
     totals = [*accumulate(writes, initial=written)]
-    ends, end = totals[1:], totals[-1]
+    begins, ends, end = totals[:-1], totals[1:], totals[-1]
     if request.by != "bytes":
         ends = [round(timed.start_s + interval.t_s, 6) for interval, _ in series]
+        lengths_s = (interval.length_s for interval, _ in series)
+        begins = [round(e - s, 6) for e, s in zip(ends, lengths_s, strict=True)]
         end = round(timed.start_s + run.run_s, 6)
     length = len(series) - is_cut_short([interval for interval, _ in series])
     intervals = request.reader.intervals(run) if in_counts else ()
     counts = chain((Stretch([i]) for i in intervals), repeat(None))
-    rows = zip(ends[:length], series, counts, strict=False)
-    line.moments += (Moment(at, run.asked.name, *pair, own) for at, pair, own in rows)
+    rows = zip(begins[:length], ends, series, counts, strict=False)
+    line.moments += (
+        Moment(begin, at, run.asked.name, *pair, own) for begin, at, pair, own in rows
+    )
     if run.status != "ok":
         line.failures.append((end, run.status))
     return totals[-1]
@@ -285,7 +295,8 @@ class _Curves(Struct):
         self.add_failures(line, dimensions, 1)
         if not (line.failures or trace):  # what a trace steers has no level of its own
             self.windows += (
-                Datum(dimensions, _window(part)) for part in _levels(line, measured)
+                Datum(dimensions, _window(line.begins[part[0][0]], part))
+                for part in _levels(line, measured)
             )
 
     def add_failures(self, line: Timeline, dimensions: Dimensions, values: int) -> None:
@@ -347,10 +358,10 @@ def _levels(line: Timeline, measured: Measured) -> list[Measured]:
     return [measured[-(len(measured) // WINDOW) :]]
 
 
-def _window(part: Measured) -> tuple[Value, ...]:
+def _window(begin: float, part: Measured) -> tuple[Value, ...]:
     values = [value for _, value in part]
     mean, spread = fmean(values), pstdev(values)
-    return (part[0][0], part[-1][0], mean, max(0.0, mean - spread), mean + spread)
+    return (begin, part[-1][0], mean, max(0.0, mean - spread), mean + spread)
 
 
 def _notes(request: Request, curves: _Curves, has_levels: bool) -> tuple[str, ...]:
