@@ -23,7 +23,7 @@ from sessions import put
 from ioplan.cli import plan_of
 from ioplan.language import parse_metric
 from ioplan.records import BackendFacts, Found
-from ioplan.results.report import cards, contests
+from ioplan.results.report import cards, contests, document
 from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
@@ -369,8 +369,13 @@ def test_flushes_are_commits(names, tmp_path, store_path):
     assert ioplan(*call).code == 0
     with Store.to_read(store_path) as store:
         last = store.session("last")
-        found = headlines_by_test(store, list(store.records(last.id)), plan_of(last))
+        plan = plan_of(last)
+        found = headlines_by_test(store, list(store.records(last.id)), plan)
+        sections = document(store, [last], {last.id: plan}, "").sections
+        titles = {own.title: [each.title for each in own.pictures] for own in sections}
     for name in names:
+        commits = "Commit latency percentiles over time" in titles[name]
+        assert commits == (name in ("log", "fua", "seek", "named")), titles[name]
         metrics = " ".join(one.metric for one in found[name])
         assert metrics == COMMITS[name][1], name
         latency = next(one for one in found[name] if one.unit == "ns")

@@ -38,6 +38,7 @@ from ioplan.results.report.charts.request import (
 )
 from ioplan.results.report.charts.tables import listed
 from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.headlines.places import does_more, flushes, sync_of
 from ioplan.results.report.point import (
     Point,
     figures_of,
@@ -154,8 +155,17 @@ def _against_load(
     if not swept or any(other.by[:1] == ("iops",) for other in charts):
         return ()
     lines = [name for name in axes if name not in (swept[-1], "step")]
-    p99 = "trim.p99" if only_trims(_records(points)) else "p99"
-    return (chart("lines", (p99,), ("iops",), lines),)
+    return (chart("lines", (f"{_timed(points)}p99",), ("iops",), lines),)
+
+
+def _timed(points: Sequence[Point]) -> str:
+    """What the latencies of a test are of, as a prefix of a metric: trims where nothing
+    else was done, and commits or flushes where all that is written waits for them."""
+    measured = [point for point in points if point.runs]
+    if only_trims(_records(measured)):
+        return "trim."
+    waits = all(flushes(point) and not does_more(point) for point in measured)
+    return f"{sync_of(measured)}." if waits and measured else ""
 
 
 def _of_seek(
@@ -183,11 +193,12 @@ def _suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
     axes, records = _axes(points), _records(points)
     streams = (stream for run in records for stream in run.asked.workload.streams)
     is_sequential = all(stream.pattern == "sequential" for stream in streams)
-    rate, mean, p99 = "bandwidth" if is_sequential else "iops", "mean", "p99"
+    timed, rate = _timed(points), "bandwidth" if is_sequential else "iops"
+    mean, p99 = f"{timed}mean", f"{timed}p99"
     if trims := only_trims(records):
-        rate, mean, p99 = "trim.iops", "trim.mean", "trim.p99"
+        rate = "trim.iops"
     if not axes:
-        bands = () if trims else (chart("bands", ("p99",), ("time",)),)
+        bands = () if trims else (chart("bands", (p99,), ("time",)),)
         scatter = chart("scatter", (rate,), ("time",))
         return (scatter, *bands, chart("percentiles", (p99,), ()))
     *per, by = [*axes][-2:]

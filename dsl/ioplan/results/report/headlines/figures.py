@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import chain
 from operator import itemgetter
 from statistics import fmean
 
@@ -33,6 +32,7 @@ from ioplan.results.report.headlines.places import (
     is_reached,
     place,
     size_of,
+    sync_of,
     where,
     writes,
 )
@@ -82,11 +82,7 @@ class TestFigures(Struct, frozen=True, dict=True):
         return replace(metric, step=None, direction="trim" if trims else None)
 
     def durable(self, name: str, points: Sequence[Point]) -> Metric:
-        """A latency of commits; of flushes where the backend measures only these."""
-        runs = (run.directions for point in points for run in point.counted)
-        directions = set(chain.from_iterable(runs))
-        is_flush = "flush" in directions and "commit" not in directions
-        return Metric(name=name, direction="flush" if is_flush else "commit")
+        return Metric(name=name, direction=sync_of(points))
 
     def worst(self, metric: Metric, points: Sequence[Point]) -> Iterator[Headline]:
         """The figure of a cell; of several cells the worst, if all have one."""

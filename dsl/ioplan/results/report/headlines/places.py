@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from ioplan.core.grouping import grouped
 from ioplan.core.units import bandwidth_text, iops_text
@@ -12,7 +13,7 @@ from ioplan.results.measure.tally import arrivals
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.headlines.headline import Place
 from ioplan.results.report.point import Point, does
-from ioplan.workload import Stream
+from ioplan.workload import Direction, Stream
 
 LARGE_BYTES = 64 * 1024
 """From this mean size on, bytes per second say more than I/Os per second."""
@@ -51,6 +52,14 @@ def flushes(point: Point) -> bool:
     """Whether streams flush what they write, unless they never came to it."""
     syncs = any(stream.sync_ios for run in point.counted for stream in run.streams)
     return any(map(_flushes, _streams(point))) and (point.failed or syncs)
+
+
+def sync_of(points: Iterable[Point]) -> Direction:
+    """What writes wait for: commits, or flushes where only these are measured."""
+    runs = (run.directions for point in points for run in point.counted)
+    directions = set(chain.from_iterable(runs))
+    is_flush = "flush" in directions and "commit" not in directions
+    return "flush" if is_flush else "commit"
 
 
 def does_more(point: Point) -> bool:

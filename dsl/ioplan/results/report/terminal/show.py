@@ -62,7 +62,7 @@ def show_records(
     for section in sections if tables else ():
         parts = _test(console, store, section)
         console.print(Group(title_line(section.title), *parts, RichText()))
-    firsts = ((own, next(own.drawings(), None)) for own in sections if not tables)
+    firsts = ((own, _first_drawn(own)) for own in sections if not tables)
     pictured = ((section, chart) for section, chart in firsts if chart)
     for section, chart in islice(pictured, most_charts):
         title = f"{section.title}: "
@@ -75,6 +75,11 @@ def show_records(
         print_headlines(console, screen.cards, titles)
         console.print()
     print_known(console, screen, None if tables else MOST_LINES)
+
+
+def _first_drawn(section: Section) -> ChartSpec | None:
+    """The first chart that has anything to draw."""
+    return next((chart for chart in section.drawings() if chart.frame.rows), None)
 
 
 def _test(console: Console, store: Store, section: Section) -> Iterator[RenderableType]:
