@@ -12,8 +12,8 @@ from msgspec import Struct
 
 # The kinds of pictures: each is one entry with what terminal and page ask of it.
 #
-# How the page draws one is a template of the same name in `report/html/marks.json`; a
-# table has none.
+# How the page draws one is a template of the same name in `report/html/templates.json`;
+# a table has none.
 
 
 class PictureKind(Struct, frozen=True):
