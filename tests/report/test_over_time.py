@@ -18,7 +18,7 @@ from figures import (
     stream,
 )
 from plans import checked
-from report_charts import ID, charts, column, printed
+from report_charts import ID, charts, column, composed, printed
 from sessions import put as put_session
 from sessions import session
 
@@ -210,6 +210,19 @@ def test_each_level_of_a_run_is_marked(store, metric, first, is_planned):
     assert found.overlay.rows[0][2] == first
     assert "before and after the rate changed" in found.notes[0]
     assert " 0 s to 11 s: " in found.notes[1]
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_figures_of_a_run_that_changed_are_marked_in_tables(store, is_planned):
+    """They are of all of its time, and the headline is of what was sustained."""
+    rate = Rate(iops=1500, first_per_s=2400, last_per_s=670)
+    put(store, *FALLS, load={"rate": rate} if is_planned else {})
+    (section,) = composed(store).sections
+    mixed = "figures of a whole run whose rate changed within it"
+    assert (mixed in section.signs[0]) == (not is_planned)
+    (headlines,) = section.headlines.values()
+    worst = [one.name for one in headlines if one.name.startswith("worst")]
+    assert bool(worst) == (not is_planned)
 
 
 def test_long_times_have_round_ticks(tmp_path):

@@ -74,7 +74,7 @@ RESULT_COMMANDS = (
             option(
                 "--during",
                 "Only this time of each run, since its measured part began: figures "
-                "of the whole intervals in it, from their histograms.",
+                "of the intervals that begin in it, from their histograms.",
                 "FROM..TO",
             ),
             option(

@@ -194,10 +194,11 @@ def is_steered(records: Sequence[RunRecord]) -> bool:
     if len(records) != 1:
         return True
     (record,) = records
-    return bool(record.events) or any(map(_is_led, record.asked.workload.streams))
+    return bool(record.events) or any(map(is_led, record.asked.workload.streams))
 
 
-def _is_led(stream: Stream) -> bool:
+def is_led(stream: Stream) -> bool:
+    """Whether the plan changes a stream's load within a run, or a trace does."""
     changes = stream.rate and stream.rate.changes
     follows = stream.replay and stream.pace != "fast"
     return bool(changes or follows or stream.starts_ns or stream.ends_ns)

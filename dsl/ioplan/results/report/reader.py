@@ -32,6 +32,8 @@ from ioplan.results.measure.over_time import (
 )
 from ioplan.results.store.store import Store
 
+IOPS = Metric(name="iops")
+
 
 class Reader:
     def __init__(self, store: Store) -> None:
@@ -94,6 +96,13 @@ class Reader:
             return stated(metric, self.samples(records, whole=True), rates=rates)
         bare = [Sample(run, NO_DETAIL) for run in records]
         return stated(metric, bare, self.figure(metric, records), rates)
+
+    def is_mixed(self, records: Sequence[RunRecord]) -> bool:
+        """Whether the rate changed within these runs, whose plain figures are of all of
+        their time."""
+        over = self.over_time(IOPS, records)
+        is_changed = bool(over.burst or over.last_fall)
+        return is_changed and not any(map(ends_steady, records))
 
     def over_time(self, metric: Metric, records: Sequence[RunRecord]) -> OverTime:
         """A rate in the intervals of the runs of a cell, read once for all figures."""

@@ -32,7 +32,12 @@ from ioplan.results.report.documents import (
     Value,
 )
 from ioplan.results.report.facts import Reported, pts_header, workload
-from ioplan.results.report.headlines.doubts import SIMULATED, Doubts, doubts_of
+from ioplan.results.report.headlines.doubts import (
+    MIXED,
+    SIMULATED,
+    Doubts,
+    doubts_of,
+)
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines
 from ioplan.results.report.judgements import Judgement, judged_lines
@@ -102,7 +107,9 @@ class Section(Struct, frozen=True, dict=True):
         return {part.label: part.doubts for part in self.parts}
 
     def _against(self, point: Point) -> Iterator[str]:
-        return self.doubts[point.dimensions["session"]].of(point)
+        yield from self.doubts[point.dimensions["session"]].of(point)
+        if not point.failed and self.reader.is_mixed(point.counted):
+            yield MIXED
 
     @cached_property
     def runs(self) -> Frame:

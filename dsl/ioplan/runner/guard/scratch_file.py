@@ -111,7 +111,8 @@ def _check_room(path: Path, size_bytes: int) -> None:
         raise ScratchError(
             errno.ENOSPC,
             f"{size_text(size_bytes)} do not fit: {path.parent} has "
-            f"{free_bytes >> 20} MiB free; use a smaller size, or a file elsewhere",
+            f"{free_bytes >> 20} MiB free, of which {SPARE_BYTES >> 20} MiB are left "
+            "to others; use a smaller size, or a file elsewhere",
         )
 
 

@@ -28,6 +28,7 @@ is part of the run-to-run variation."""
 OF_TITLES = ("", SIMULATED, NOT_PRECONDITIONED)
 """What titles say of all figures, so that no sign stands beside each."""
 CHANGED = "changed during the run"
+MIXED = "figures of a whole run whose rate changed within it"
 BURST = "burst value: the drive slowed down later"
 UNCONFIRMED = "not confirmed by a long run"
 HIDDEN = "noise hides the knee"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ioplan.language.metric import RATES, Metric, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.results.measure.metrics import more_is_better
-from ioplan.results.measure.over_time import FALL, Burst, OverTime
+from ioplan.results.measure.over_time import FALL, Burst, OverTime, is_led
 from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
@@ -127,6 +127,8 @@ class TestFigures(Struct, frozen=True, dict=True):
             writing = {r.seq: r for p in self._writing for r in p.counted}
             over_run = partial(self._over_run, metric)
             burst = with_pause(burst, point.counted[0], writing, over_run)
+        if _is_steered(point):  # its spread is the plan's own
+            return figure
         figure = replace(figure, error_percent=over.error_percent, burst=burst)
         if steady:
             own = {"spread_percent": steady.range_percent, "word": steady.word}
@@ -167,7 +169,7 @@ class TestFigures(Struct, frozen=True, dict=True):
         valid = [point for point in points if not point.failed]
         rates = [(self.reader.over_time(metric, p.counted), p) for p in valid]
         lowest = [(o.worst, o, p) for o, p in rates if o.worst is not None]
-        if len(lowest) < len(points) or not lowest:
+        if len(lowest) < len(points) or not lowest or any(map(_is_steered, points)):
             return
         value, over, point = min(lowest, key=itemgetter(0))
         text = f"the lowest {_short_name(metric)} of {len(over.values)} intervals"
@@ -250,6 +252,13 @@ class TestFigures(Struct, frozen=True, dict=True):
     @cached_property
     def _has_kinds(self) -> bool:
         return len({access(point) for point in self.points if point.runs}) > 1
+
+
+def _is_steered(point: Point) -> bool:
+    """Whether the plan itself changes the load of the only run of a cell."""
+    workloads = (run.asked.workload for run in point.counted)
+    led = (is_led(stream) for workload in workloads for stream in workload.streams)
+    return len(point.counted) == 1 and any(led)
 
 
 def _quantity(metric: Metric) -> str:
