@@ -9,7 +9,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ioplan.core.grouping import grouped
-from ioplan.core.units import digits
+from ioplan.core.units import time_text
+from ioplan.job import SECOND_NS
 from ioplan.language.metric import HOST, Metric
 from ioplan.planner.places import place_of
 from ioplan.planner.run_id import canonical
@@ -255,8 +256,8 @@ def remarks(pair: CellPair) -> tuple[str, ...]:
     base, new = pair
     texts = ["prepared differently"] if base.state != new.state else []
     if _length(base) != _length(new):
-        before, after = (digits(cell.any.run_s) for cell in pair)
-        texts.append(f"{before} s in BASE, {after} s in NEW")
+        before, after = map(_length_text, pair)
+        texts.append(f"runs of {before} in BASE, of {after} in NEW")
     elif base.run_id != new.run_id:
         texts.append("the plan does something else around it")
     for text in CIRCUMSTANTIAL:
@@ -270,6 +271,12 @@ def remarks(pair: CellPair) -> tuple[str, ...]:
 def _length(cell: CellRuns) -> tuple[object, ...]:
     job = cell.any.asked.job
     return job.warmup_ns, job.run_ns, job.limit_bytes, job.passes
+
+
+def _length_text(cell: CellRuns) -> str:
+    """As planned, as measured times differ a little from run to run."""
+    planned_ns = cell.any.asked.job.run_ns
+    return time_text(planned_ns / SECOND_NS if planned_ns else cell.any.run_s)
 
 
 def cell_name(cell: CellRuns) -> str:
