@@ -305,9 +305,7 @@ def test_figures_that_must_not_be_relied_on_are_neither_equal_nor_different(ran)
         assert row["why"] == reason and row["base_doubts"] == [reason]
         assert row["sessions_needed"] is None and row["ratio"]
     text = ioplan("compare", *sides).out
-    assert " ".join(text.split()).endswith(
-        f" is inconclusive: {reason} 6 rows: unprepared in BASE and NEW"
-    )
+    assert " ".join(text.split()).endswith(f" is inconclusive: {reason}")
     assert "k ▲" in text and "equal" not in text
     assert "▲" in ioplan("show", sides[0]).out
     assert ioplan("ls").out.count("k IOPS ▲, ") == 2

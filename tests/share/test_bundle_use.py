@@ -256,7 +256,7 @@ def test_it_is_repeated_and_compared_with(made, store_path):
     other = ioplan("run", made, "--backend", "sim", "--create", "64MiB")
     assert other.code == 1 and "inconclusive: 1 run a side" in other.out
     changed = ioplan("run", made, "--set", "t=20ms")
-    assert "different: runs of 40 ms in BASE, of 20 ms in NEW" in changed.out
+    assert "different: runs of 0.04 s in BASE, of 0.02 s in NEW" in changed.out
 
 
 def test_a_killed_unbundle_leaves_nothing(made, monkeypatch):

@@ -261,10 +261,9 @@ def remarks(pair: CellPair) -> tuple[str, ...]:
     elif base.run_id != new.run_id:
         texts.append("the plan does something else around it")
     for text in CIRCUMSTANTIAL:
-        sides = {"BASE": base, "NEW": new}
-        where = [side for side, cell in sides.items() if text in cell.against]
-        if where:
-            texts.append(f"{text} in {' and '.join(where)}")
+        is_base, is_new = (text in cell.against for cell in pair)
+        if is_base != is_new:
+            texts.append(f"{text} in {'BASE' if is_base else 'NEW'}")
     return tuple(texts)
 
 
