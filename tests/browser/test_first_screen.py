@@ -117,7 +117,7 @@ def test_the_bars_are_the_figures_of_the_store(chromium, which, request):
     compared = 0
     for card in made:
         bars = shown[card.title, card.caption]
-        assert [bar["label"] for bar in bars] == [bar.label for bar in card.bars]
+        assert [bar["label"] for bar in bars] == [bar.name for bar in card.bars]
         values = [bar.value for bar in card.bars if bar.value is not None]
         assert values == sorted(values, reverse="higher" in card.caption)
         longest = max(bar.high or bar.value or 0.0 for bar in card.bars)

@@ -4,7 +4,7 @@ import pytest
 from figures import assessed, changed, run
 from report_charts import ID, composed
 
-from ioplan.records import Verdict
+from ioplan.records import DriveState, Verdict
 
 NOT_FINISHED = ("warning", "the session did not finish", "")
 NONE = ("soft", "no expectations judged", "")
@@ -16,6 +16,11 @@ def verdict(outcome, actual, line="p99 <= 2ms"):
     return Verdict(
         expectation=expectation, outcome=outcome, actual=actual, limit=2e6, unit="ns"
     )
+
+
+def state(lacks):
+    amounts = {"written_capacities": 0, "random_capacities": 0, "unwritten_percent": 0}
+    return DriveState(since="purge", evidence="", lacks=lacks, **amounts)
 
 
 def report_of(store, *records):
@@ -91,6 +96,29 @@ def test_the_gravest_five_are_shown(store):
     assert found.screen.sentence == (
         "2 of 3 expectations failed: p99 at QD 2 is 8.00 ms, limit 2.00 ms."
     )
+
+
+UNREAD = "of the blocks it reads were never written"
+STATES = [
+    (
+        ["only 40 % of the drive written so far"] * 2,
+        "only 4 % of the drive written so far",
+    ),
+    ([f"7 % {UNREAD}"] * 2, f"100 % {UNREAD}"),
+    (["only 1 % of its region overwritten at random"] * 3, f"6 % {UNREAD}"),
+    (["writes to only 2 % of the drive"], "only 0.9 × capacity written so far"),
+    (["3 % of the drive empty"], "31 % of the drive empty"),
+]
+
+
+@pytest.mark.parametrize(("others", "gravest"), STATES)
+def test_the_state_of_the_drive_is_the_gravest_and_not_the_most_frequent(
+    store, others, gravest
+):
+    texts = [*others, gravest, *others]
+    runs = [("A", {"state": state(text)}) for text in texts]
+    (chip,) = (o for o in report_of(store, *runs).screen.chips if "state of" in o.text)
+    assert chip.text == f"state of the drive: {gravest}"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from ioplan.results.report import (
     spec,
     verdict_lines,
     worst,
+    worst_failures,
 )
 
 
@@ -194,7 +195,36 @@ def test_a_figure_that_failed_its_limit_is_not_shown_as_the_limit(off, shown):
     verdict = Verdict(actual=3000 + off, limit=3000, **how)
     made = Judgement(EXPECTED, "failed", {"qd": "1"}, verdict)
     (line,) = verdict_lines([made])
-    assert f": {shown}, limit 3,000" in line.text
+    assert f": {shown} IOPS, limit 3,000 IOPS" in line.text
+
+
+def judged_at(actual_ms, limit="p99 <= 1ms"):
+    """A failure, or none within the limit."""
+    outcome = "failed" if actual_ms > 1 else "held"
+    verdict = Verdict(
+        expectation=limit, outcome=outcome, actual=actual_ms * 1e6, limit=1e6, unit="ns"
+    )
+    return Judgement(limit, outcome, {"qd": f"{actual_ms}"}, verdict)
+
+
+def test_the_first_failures_are_the_worst_of_each_drive():
+    """And what has no room is counted, so that no drive fails unseen."""
+    judged = {
+        "A": [judged_at(ms) for ms in (0, 2, 3, 4)],
+        "B": [judged_at(0)],
+        "C": [judged_at(9, "max <= 1ms"), judged_at(8)],
+    }
+    lines = list(worst_failures(judged))
+    assert {line.outcome for line in lines} == {"failed"}
+    *shown, rest = (line.text for line in lines)
+    places = [(text[0], text.split("[")[1][:4]) for text in shown]
+    assert places == [("C", "qd=9"), ("A", "qd=4"), ("C", "qd=8")]
+    assert rest == "and 2 more failed: A: p99 <= 1ms"
+    (alone,) = worst_failures({"A": judged["A"][:2], "B": judged["B"]})
+    assert alone.text == "A: failed: p99 <= 1ms [qd=2]: 2.00 ms, limit 1.00 ms"
+    many = {"A": [judged_at(ms) for ms in range(2, 9)]}
+    (together,) = worst_failures(many)
+    assert together.text.startswith("failed in 7 of 7 cells")
 
 
 HELD = "\n  expect errors == 0"

@@ -172,7 +172,7 @@ def test_rounds_tell_the_steady_window_and_its_range(tmp_path):
     steady = assessed(90.0, 100.0, 110.0, window=3, slope_percent=20.0)
     made = [made_run(n, {}, round=n, steady=steady) for n in (1, 2, 3)]
     _, told, *_ = headlines_of(tmp_path / "s.db", made)
-    assert (told.name, told.figure) == ("steady IOPS", "100 (range 20 %)")
+    assert (told.name, told.figure) == ("steady IOPS", "100 IOPS (range 20 %)")
 
 
 def test_what_failed_has_no_figure(tmp_path):
@@ -212,7 +212,7 @@ def test_a_list_of_sessions_has_their_best_figures(tmp_path):
     mean, rate, *_ = headlines_of(path, runs_of(cells))
     assert (rate.where, mean.where) == ("QD 8", "QD 1")
     told = " ".join(ioplan("ls", "--store", path).out.split())
-    assert f"{rate.figure} IOPS ▲, {mean.figure} ▲" in told
+    assert f"{rate.figure} ▲, {mean.figure} ▲" in told and "IOPS" in rate.figure
     with sqlite3.connect(path) as damaged:
         damaged.execute("UPDATE run SET extras = '{}'")
     done = ioplan("ls", "--store", path)
@@ -257,11 +257,69 @@ def test_a_simulated_drive_stands_below_the_drives():
     assert first.is_best and second.is_best and first.is_firm
 
 
+def test_a_simulated_drive_does_not_rank_where_no_drive_has_a_figure():
+    """Nor where all runs of the drive failed, so that it has no headline at all."""
+    model, failed = headline(900.0, is_simulated=True), headline(None, why="failed")
+    card = card_of(S=model, A=failed)
+    assert [bar.label for bar in card.bars] == ["A", "S"]
+    (contest,) = contests("t", {"S": [model], "A": []}, ["S"])
+    assert contest.ranked == [] and contest.in_order == ["A", "S"]
+    (contest,) = contests("t", {"S": [model], "T": []}, ["S", "T"])
+    assert contest.ranked == ["S"]
+
+
+def test_several_simulated_sessions_are_told_in_the_terminal(tmp_path):
+    path, (run,) = tmp_path / "s.db", runs_of(sweep(qd=("1",)))
+    kinds = {"a": "sim", "b": "sim", "c": "io_uring"}
+    for id, name in kinds.items():
+        record, detail = run
+        own = changed(record, backend=BackendFacts(name=name, version="1"))
+        put(path, (own, detail), id=id, ended="ok", target=f"/dev/{id}", backend=name)
+    simulated = ioplan("show", "a", "b", "--store", path).out
+    assert simulated.count("SIMULATED") == 1 and "Headlines, SIMULATED ─" in simulated
+    mixed = ioplan("show", "a", "c", "--store", path).out
+    assert "Headlines, 1 of 2 SIMULATED ─" in mixed
+    names = [line.split("█")[0] for line in mixed.splitlines() if "█" in line]
+    assert ["SIMULATED" in name for name in names] == [False, True] * (len(names) // 2)
+
+
 def test_of_many_drives_the_best_and_the_median_are_in_sight():
     card = card_of(**{f"d{n:02}": headline(float(n)) for n in range(1, 21)})
     shown = [bar.label for bar in card.bars if not bar.is_folded]
     assert shown == ["d20", "d19", "d18", "d17", "d16", "d10"]
     assert len(card.bars) == 20
+    (median,) = (bar for bar in card.bars if bar.name != bar.label)
+    assert median.name == "median: d10"
+    mixed = card_of(
+        **{f"d{n:02}": headline(float(n)) for n in range(1, 13)},
+        **{f"s{n:02}": headline(99.0, is_simulated=True) for n in range(12)},
+    )
+    assert [b.name for b in mixed.bars if b.label != b.name] == ["median: d06"]
+
+
+def test_what_differs_by_drive_parts_no_card():
+    """The value that a search found, and the length of the worst interval."""
+    sought = {"is_of_search": True, "cell": {"size": "4KiB"}}
+    card = card_of(
+        A=headline(2.0, where="62.0k IOPS", **sought),
+        B=headline(1.0, where="50.0k IOPS", **sought),
+    )
+    assert [bar.label for bar in card.bars] == ["A", "B"] and card.title == "t"
+    worst = {"quantity": "IOPS", "unit": "1/s"}
+    card = card_of(
+        A=headline(2e4, name="worst 200 ms", word="worst 200 ms", **worst),
+        B=headline(3e4, name="worst 300 ms", word="worst 300 ms", **worst),
+    )
+    assert [bar.name for bar in card.bars] == ["A, worst 200 ms", "B, worst 300 ms"]
+    assert "no ranking" in card.caption and not any(bar.is_best for bar in card.bars)
+
+
+def test_iops_have_their_unit():
+    """In values and limits."""
+    rate = headline(62e3, unit="1/s", limit=1e5, unmet=True)
+    card = card_of(A=rate)
+    assert card.bars[0].text == "62.0k IOPS"
+    assert card.limit_text == "limit 100k IOPS: missed"
 
 
 def test_a_card_has_the_drives_that_ran_its_test():
@@ -271,7 +329,10 @@ def test_a_card_has_the_drives_that_ran_its_test():
         card.title: [(bar.label, bar.text) for bar in card.bars]
         for card in cards_of(tests, ["A", "B", "C"])
     }
-    assert bars == {"t, QD 1": [("A", "1.00"), ("B", "–")], "u, QD 1": [("C", "2.00")]}
+    assert bars == {
+        "t, QD 1": [("A", "1.00 IOPS"), ("B", "–")],
+        "u, QD 1": [("C", "2.00 IOPS")],
+    }
 
 
 def test_an_error_is_drawn_where_it_can_be_seen():

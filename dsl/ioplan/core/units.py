@@ -169,6 +169,20 @@ def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
     return f"{digits(value, count)} {unit}".strip()
 
 
+def whole_text(value: float | None, unit: str) -> str:
+    """`62.0k IOPS`: a metric's value where neither name nor heading has the unit."""
+    return metric_text(value, unit) + iops_suffix(unit) * (value is not None)
+
+
+def iops_suffix(unit: str) -> str:
+    return " IOPS" if unit == IOPS_UNIT else ""
+
+
+def without_underscores(text: str) -> str:
+    """`82,950 iops` of a plan's `82_950 iops`."""
+    return re.sub(r"(?<=\d)_(?=\d)", ",", text)
+
+
 def _size_or_amount(value: float, count: int) -> str:
     step = MIB if value >= 1e6 else KIB
     if 0 < value < MOST_SIZE and value % step == 0:

@@ -6,6 +6,7 @@ from ioplan.records.record import PERCENTILES as PERCENTILES
 from ioplan.records.record import Asked as Asked
 from ioplan.records.record import BackendFacts as BackendFacts
 from ioplan.records.record import DirectionResult as DirectionResult
+from ioplan.records.record import DriveState as DriveState
 from ioplan.records.record import EventMade as EventMade
 from ioplan.records.record import Interval as Interval
 from ioplan.records.record import Percentile as Percentile

@@ -179,7 +179,7 @@ def _has_record(step: Step) -> bool:
 def run_line(record: RunRecord) -> str:
     """`qd=4  52.6k IOPS  215 MB/s  p99 121 µs`, in columns."""
     result, what = sentences.main_result(record)
-    cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+    cell = sentences.place_text(record.asked.cell)
     name = f"{what}{cell} {record.asked.name}".strip() or "run"
     name += ", until it was steady" * ends_steady(record)
     rate = f"{iops_text(result.iops):>6} IOPS"

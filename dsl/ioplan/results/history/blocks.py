@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, starmap
 
 from ioplan.core.text import counted
-from ioplan.core.units import digits, metric_text
+from ioplan.core.units import digits, metric_text, whole_text
 from ioplan.results.compare.blocks import percent_change
 from ioplan.results.history.model import Change, History, Level, Point, Series
 from ioplan.results.history.monitor import budget
@@ -65,7 +65,7 @@ def _table(heading: str, group: Iterable[Series]) -> Table:
             series.name,
             _sparkline(series),
             str(len(series.points)),
-            metric_text(series.points[-1].value, series.unit),
+            whole_text(series.points[-1].value, series.unit),
             band_text(series),
             changes or "–",
         )

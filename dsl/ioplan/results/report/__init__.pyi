@@ -27,6 +27,7 @@ from ioplan.results.report.html.spec import modes as modes
 from ioplan.results.report.html.spec import spec as spec
 from ioplan.results.report.judgements import Judgement as Judgement
 from ioplan.results.report.judgements import verdict_lines as verdict_lines
+from ioplan.results.report.judgements import worst_failures as worst_failures
 from ioplan.results.report.point import points as points
 from ioplan.results.report.reader import Reader as Reader
 from ioplan.results.report.section import Section as Section

@@ -90,6 +90,12 @@ class Bar(Struct, frozen=True):
     definition: str = ""
     is_folded: bool = False
     """Whether it is shown only when asked for, as there are many."""
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """The drive, with what is special about its bar: `median: disk`."""
+        return self.title or self.label
 
 
 class Bars(Struct, frozen=True):

@@ -98,10 +98,7 @@ def summary_text(store: Store, session: Session) -> str:
         s.headlines.values() for s in _sections(parts, store)
     )
     best = best_of(chain.from_iterable(by_label))
-    texts = [
-        f"{h.figure}{' IOPS' * (h.unit == '1/s')}{f' {MARK}' * bool(h.doubts)}"
-        for h in best
-    ]
+    texts = [h.figure + f" {MARK}" * bool(h.doubts) for h in best]
     profiles = dict.fromkeys(record.asked.profile for record in part.records)
     named = (f"profile {name}" for name in profiles if texts and name != FULL)
     return ", ".join((*texts, *named))

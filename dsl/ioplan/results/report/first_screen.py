@@ -15,8 +15,8 @@ from ioplan.core.text import counted
 from ioplan.core.units import (
     MOST_EXACT_PERCENT,
     bytes_text,
-    metric_text,
     time_text,
+    whole_text,
 )
 from ioplan.language.metric import parse_metric
 from ioplan.planner.places import NOT_MEASURED
@@ -41,7 +41,7 @@ from ioplan.results.report.headlines.contests import (
     expectation_sentence,
     headline_sentence,
 )
-from ioplan.results.report.headlines.doubts import caveat_text, shortened
+from ioplan.results.report.headlines.doubts import caveat_text, gravity, shortened
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.judgements import OPEN, Judgement, outcomes_of
 from ioplan.results.report.many_sessions import first_lines
@@ -92,7 +92,11 @@ class _Screen(Struct, frozen=True, dict=True):
 
     @cached_property
     def contests(self) -> dict[str, list[Contest]]:
-        return {own.title: contests(own.title, own.headlines) for own in self.sections}
+        models = [part.label for part in self.parts if part.source.simulated]
+        return {
+            own.title: contests(own.title, own.headlines, models)
+            for own in self.sections
+        }
 
     @cached_property
     def records(self) -> list[RunRecord]:
@@ -239,8 +243,8 @@ class _Screen(Struct, frozen=True, dict=True):
         """The state of drives, and those whose rate fell within a headline's run."""
         measured = ((p, s.id) for s in self.sections for p in s.points if p.runs)
         states = ((point.runs[-1].state, link) for point, link in measured)
-        doubts = Counter((s.doubt, link) for s, link in states if s and s.doubt)
-        for (doubt, link), _ in doubts.most_common(1):
+        doubts = [(s.doubt, link) for s, link in states if s and s.doubt]
+        for doubt, link in sorted(doubts, key=lambda pair: gravity(pair[0]))[:1]:
             yield Chip(f"state of the drive: {doubt}", "warning", link)
         links: dict[str, str] = {}
         for section in self.sections:
@@ -269,7 +273,7 @@ def cards(
 ) -> tuple[Bars, ...]:
     """A card for each headline, the first of each test before the second of any."""
     columns = [
-        [_card(contest, labels, (links or {}).get(test, "")) for contest in entries]
+        [_card(contest, (links or {}).get(test, "")) for contest in entries]
         for test, entries in tests.items()
     ]
     every = filter(None, chain.from_iterable(zip_longest(*columns)))
@@ -280,20 +284,25 @@ def cards(
     )
 
 
-def _card(contest: Contest, labels: Sequence[str], link: str) -> Bars:
+def _card(contest: Contest, link: str) -> Bars:
     """The bars of all sessions that have the test, also of those without a headline."""
-    ranked, first = contest.ranked, contest.any
-    entered = [label for label in labels if label in contest.entered]
-    is_ranked = not any(own.is_shortened for own in contest.headlines.values())
-    if is_ranked:
-        entered = [*ranked, *(label for label in entered if label not in ranked)]
+    first = contest.any
+    is_prepared = not any(own.is_shortened for own in contest.headlines.values())
+    is_ranked = is_prepared and contest.has_one_name
+    entered = contest.in_order if is_prepared else contest.entered
     best = _best(contest) if is_ranked and len(entered) > 1 else ()
     bars = [_bar(k, contest.headlines.get(k), k in best) for k in entered]
+    if not contest.has_one_name:
+        names = {k: f"{k}, {own.word}" for k, own in contest.headlines.items()}
+        bars = [replace(bar, title=names.get(bar.label, "")) for bar in bars]
     if len(bars) > MOST_BARS:  # the best and the median stay in sight
-        shown = {*range(FIRST_BARS), len(bars) // 2}
+        middle = len(contest.ranked) // 2 if is_ranked else 0
+        shown = {*range(FIRST_BARS), middle}
         bars = [replace(bar, is_folded=at not in shown) for at, bar in enumerate(bars)]
+        if middle >= FIRST_BARS:
+            bars[middle] = replace(bars[middle], title=f"median: {bars[middle].label}")
     better = "higher is better" if first.more_is_better else "lower is better"
-    texts = (first.size, first.caption, better if is_ranked else "no ranking")
+    texts = (first.size, contest.caption, better if is_ranked else "no ranking")
     return Bars(
         title=contest.title,
         caption=" · ".join(filter(None, texts)),
@@ -313,7 +322,7 @@ def _limit_text(contest: Contest) -> str:
     if first.limit is None:
         return ""
     by = f" by {_names(missed)}" * (len(contest.headlines) > 1)
-    text = f"limit {metric_text(first.limit, first.unit)}"
+    text = f"limit {whole_text(first.limit, first.unit)}"
     return text + f": missed{by}" * bool(missed)
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 
 from msgspec import Struct
 
 from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
-from ioplan.core.units import metric_text, told_apart
+from ioplan.core.units import iops_suffix, metric_text, told_apart, whole_text
 from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
 from ioplan.results.report.blocks import MOST_CARDS, Judged
+from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.sentences import place_text
 
 OPEN = ("undecided", "no baseline", NOT_MEASURED)
@@ -147,6 +148,51 @@ def verdict_line(cell: Mapping[str, str], verdict: Verdict) -> str:
     return f"{verdict.outcome}: {verdict.expectation}{where}: {figure}"
 
 
+# The failures of a test in few lines.
+
+MOST_FAILURES = 3
+
+
+class Failure(Struct, frozen=True):
+    """A line on an expectation that failed, of one cell or of many of them."""
+
+    label: str
+    expectation: str
+    text: str
+    count: int
+    distance: float
+
+
+def worst_failures(by_label: Mapping[str, Sequence[Judgement]]) -> Iterator[Judged]:
+    """The worst failure of each session, then its next; what has no room is counted."""
+    several = len(by_label) > 1
+    own = [_failures(label, judged) for label, judged in by_label.items()]
+    own = sorted(filter(None, own), key=lambda failures: -failures[0].distance)
+    every = [*filter(None, chain.from_iterable(zip_longest(*own)))]
+    for failure in every[:MOST_FAILURES]:
+        yield Judged("failed", f"{failure.label}: " * several + failure.text)
+    if rest := every[MOST_FAILURES:]:
+        texts = (f"{f.label}: " * several + f.expectation for f in rest)
+        names = first_lines([*dict.fromkeys(texts)], MOST_FAILURES, "…")
+        count = sum(failure.count for failure in rest)
+        yield Judged("failed", f"and {count:,} more failed: {'; '.join(names)}")
+
+
+def _failures(label: str, judged: Iterable[Judgement]) -> list[Failure]:
+    """Those of one session, the worst first."""
+    failures: list[Failure] = []
+    for expectation, cells in grouped(judged, key=lambda own: own.expectation).items():
+        distances = [own.distance for own in cells if own.outcome == "failed"]
+        texts = [*_unmet(expectation, "failed", cells)] if distances else []
+        if len(texts) < len(distances):  # one line for all of them
+            count, worst = len(distances), max(distances)
+            failures.append(Failure(label, expectation, texts[0], count, worst))
+        else:
+            pairs = zip(texts, distances, strict=True)
+            failures += [Failure(label, expectation, t, 1, d) for t, d in pairs]
+    return sorted(failures, key=lambda failure: -failure.distance)
+
+
 def _measured(verdicts: Sequence[Verdict]) -> str:
     """`86.3 us to 224 us, limit 250 ms`: the plan may give the limit a name."""
     unit = verdicts[0].unit
@@ -154,10 +200,11 @@ def _measured(verdicts: Sequence[Verdict]) -> str:
     limits = {v.limit for v in verdicts if v.limit is not None}
     limit = next(iter(limits)) if len(limits) == 1 else None
     ends = (told_apart(value, limit, unit) for value in (*actual[:1], *actual[-1:]))
-    text = " to ".join(dict.fromkeys(ends)) or metric_text(None, unit)
+    text = " to ".join(dict.fromkeys(ends))
+    text = text + iops_suffix(unit) if text else metric_text(None, unit)
     baseline = _baseline_text(verdicts)
     if limit is not None and (limits != set(actual) or baseline):
-        text += f", limit {metric_text(limit, unit)}"
+        text += f", limit {whole_text(limit, unit)}"
     return text + baseline
 
 
@@ -168,7 +215,7 @@ def _baseline_text(verdicts: Sequence[Verdict]) -> str:
     if not ids:
         return ""
     is_same = len({*values}) == 1
-    figure = f"{metric_text(values[0], verdicts[0].unit)} in " if is_same else ""
+    figure = f"{whole_text(values[0], verdicts[0].unit)} in " if is_same else ""
     return f", baseline {figure}session {', '.join(ids)}"
 
 

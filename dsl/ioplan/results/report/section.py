@@ -37,10 +37,11 @@ from ioplan.results.report.headlines.doubts import (
     SIMULATED,
     Doubts,
     doubts_of,
+    gravity,
 )
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines
-from ioplan.results.report.judgements import Judgement, judged_lines
+from ioplan.results.report.judgements import Judgement, judged_lines, worst_failures
 from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.point import Point, figures_of, points
 from ioplan.results.report.reader import Reader
@@ -140,6 +141,10 @@ class Section(Struct, frozen=True, dict=True):
     def judged(self) -> list[Judged]:
         return [*judged_lines(self._judgements)]
 
+    @property
+    def failures(self) -> list[Judged]:
+        return [*worst_failures(self._judgements)]
+
     @cached_property
     def remarks(self) -> list[Judged]:
         return [*remarks(self.records("run", "prepare"), self.missing, self.reader)]
@@ -184,7 +189,8 @@ class Section(Struct, frozen=True, dict=True):
         several = len(self.parts) > 1
         for label, own in self.by_label.items():
             states = (point.runs[-1].state for point in own if point.runs)
-            if doubt := next((s.doubt for s in states if s and s.doubt), ""):
+            doubts = (state.doubt for state in states if state and state.doubt)
+            if doubt := min(doubts, key=gravity, default=""):
                 yield f"{label if several else 'state of the drive'}: {doubt}"
 
     @property

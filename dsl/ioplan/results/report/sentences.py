@@ -13,6 +13,7 @@ from ioplan.core.units import (
     metric_text,
     share_text,
     time_text,
+    without_underscores,
 )
 from ioplan.language.quantity import size_text
 from ioplan.records.record import (
@@ -34,7 +35,7 @@ from ioplan.workload import Stream
 
 def place_text(cell: Mapping[str, str], step: str = "") -> str:
     """A named step and a cell as the plan writes them: `later gap=1s`."""
-    axes = (f"{name}={value}" for name, value in cell.items())
+    axes = (f"{name}={without_underscores(value)}" for name, value in cell.items())
     return " ".join(filter(None, (step, *axes)))
 
 
@@ -62,8 +63,8 @@ def found_line(result: Found) -> str:
     """`qd = 24: fails at 25, confirmed; 9 probes`."""
     if result.value is None:
         return f"{result.nothing}; {counted(result.probes, 'probe')}"
-    sign = result.beyond or "="
-    return f"{result.axis} {sign} {result.text}: {'; '.join(_surety(result))}"
+    text = f"{result.axis} {result.beyond or '='} {result.text}"
+    return without_underscores(f"{text}: {'; '.join(_surety(result))}")
 
 
 def _surety(result: Found) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.core.units import metric_text
+from ioplan.core.units import whole_text
 from ioplan.language.metric import (
     DURING,
     PERCENTILE,
@@ -410,7 +410,7 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
     near = [limit for limit in places if low <= limit.value <= most * REACH]
     far = [limit for limit in places if limit not in near][:MOST_LIMITS]
     notes = (
-        f"limit beyond the chart: {text} ({metric_text(value, unit)})"
+        f"limit beyond the chart: {text} ({whole_text(value, unit)})"
         for text, value, unit in far
     )
     picture = replace(picture, notes=(*picture.notes, *notes))

@@ -6,14 +6,21 @@ The sentence above a report has at most two such facts, by a template for each c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import hypot, log
 from statistics import fmean
 
 from msgspec import Struct
 
 from ioplan.core.text import counted
-from ioplan.core.units import digits, metric_text, percent_text, told_apart
+from ioplan.core.units import (
+    IOPS_UNIT,
+    digits,
+    percent_text,
+    told_apart,
+    whole_text,
+    without_underscores,
+)
 from ioplan.results.report.charts.request import NAMES
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.places import axis_name
@@ -24,11 +31,15 @@ LEAST_RATIO = 1.02
 
 
 class Contest(Struct, frozen=True):
-    """One headline of a test; `entered` are all sessions that have the test."""
+    """One headline of a test; `entered` are all sessions that have the test.
+
+    `simulated` are those of them that are of models, where others are of drives.
+    """
 
     test: str
     headlines: Mapping[str, Headline]
     entered: tuple[str, ...]
+    simulated: frozenset[str] = frozenset()
 
     @property
     def any(self) -> Headline:
@@ -47,16 +58,34 @@ class Contest(Struct, frozen=True):
         return ", ".join(filter(None, (self.test, self.any.kind, self.where)))
 
     @property
+    def has_one_name(self) -> bool:
+        """Not the worst intervals of several lengths, which cannot be compared."""
+        return len({headline.name for headline in self.headlines.values()}) == 1
+
+    @property
+    def caption(self) -> str:
+        return self.any.caption if self.has_one_name else self.any.quantity
+
+    @property
     def ranked(self) -> list[str]:
         """Labels with a value, the best first.
 
         A simulated drive ranks among simulated drives only. After a profile that
         leaves out the preconditioning nothing ranks.
         """
+        if not self.has_one_name:
+            return []
         prepared = {k: h for k, h in self.headlines.items() if not h.is_shortened}
-        drives = {k: h for k, h in prepared.items() if not h.is_simulated} or prepared
+        drives = {k: h for k, h in prepared.items() if k not in self.simulated}
         values = {k: h.value for k, h in drives.items() if h.value is not None}
         return sorted(values, key=values.__getitem__, reverse=self.any.more_is_better)
+
+    @property
+    def in_order(self) -> list[str]:
+        """All that entered: by rank, then those without, and models behind drives."""
+        ranked = self.ranked
+        others = [label for label in self.entered if label not in ranked]
+        return [*ranked, *sorted(others, key=self.simulated.__contains__)]
 
     def gain(self, label: str, other: str) -> float | None:
         """How many times better a session's figure is than that of another one.
@@ -66,7 +95,7 @@ class Contest(Struct, frozen=True):
         """
         pair = [self.headlines[k] for k in (label, other) if k in self.headlines]
         values = [h.value for h in pair if h.is_firm and h.value and not h.bound]
-        if len(values) < 2 or len({h.among for h in pair}) > 1:
+        if len(values) < 2 or len({(h.name, h.among) for h in pair}) > 1:
             return None
         ratio = values[0] / values[1]
         return ratio if self.any.more_is_better else 1 / ratio
@@ -79,14 +108,28 @@ class Contest(Struct, frozen=True):
         return gain is not None and abs(log(gain)) < least
 
 
-def contests(test: str, by_label: Mapping[str, Sequence[Headline]]) -> list[Contest]:
-    """All headlines of a test by session, in the order of the first that has them."""
+def contests(
+    test: str,
+    by_label: Mapping[str, Sequence[Headline]],
+    simulated: Collection[str] = (),
+) -> list[Contest]:
+    """All headlines of a test by session, in the order of the first that has them.
+
+    `simulated` are the sessions that simulate, also those without a headline.
+    """
     headlines: dict[tuple[str, str, str], dict[str, Headline]] = {}
     for label, own in by_label.items():
         for headline in own:
             headlines.setdefault(headline.key, {})[label] = headline
     entered = tuple(by_label)
-    return [Contest(test, by_key, entered) for by_key in headlines.values()]
+    models = {label for label, own in by_label.items() if any(map(_is_model, own))}
+    models |= {label for label in simulated if label in by_label}
+    beside = frozenset(models if len(models) < len(entered) else ())
+    return [Contest(test, by_key, entered, beside) for by_key in headlines.values()]
+
+
+def _is_model(headline: Headline) -> bool:
+    return headline.is_simulated
 
 
 def leaders(entries: Sequence[Contest], labels: Sequence[str]) -> list[str]:
@@ -165,11 +208,10 @@ def headline_sentence(tests: Mapping[str, Sequence[Headline]]) -> str:
 
 def _stated(headline: Headline) -> str:
     where = f" at {headline.where}" if headline.where else ""
-    unit = " IOPS" * (headline.unit == "1/s")
     if headline.goal:
         return f"{headline.name} is {headline.figure}{where}"
-    if unit or headline.unit == "B/s":
-        return f"{headline.figure}{unit}{where}"
+    if headline.unit in (IOPS_UNIT, "B/s"):
+        return f"{headline.figure}{where}"
     return f"{headline.quantity} {headline.figure}{where}"
 
 
@@ -195,9 +237,10 @@ def _missed(judgement: Judgement) -> str:
     line = judgement.expectation.removeprefix("expect ")
     metric = LIMIT.split(line, maxsplit=1)[0]
     cell = ", ".join(f"{axis_name(axis)} {v}" for axis, v in judgement.cell.items())
+    cell = without_underscores(cell)
     actual = told_apart(verdict.actual, verdict.limit, verdict.unit)
     at = f" at {cell}" if cell else ""
-    limit = metric_text(verdict.limit, verdict.unit)
+    limit = whole_text(verdict.limit, verdict.unit)
     return f"{NAMES.get(metric, metric)}{at} is {actual}, limit {limit}"
 
 

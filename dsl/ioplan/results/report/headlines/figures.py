@@ -24,7 +24,7 @@ from ioplan.results.report.headlines.doubts import (
     Doubts,
     is_virtual,
 )
-from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.headline import WORST, Headline
 from ioplan.results.report.headlines.places import (
     access,
     axis_name,
@@ -47,7 +47,6 @@ MEANINGS = {
     **HOST_MEANINGS,
 }
 
-WORST = "worst"
 IOPS = Metric(name="iops")
 SYNC_MEANINGS = {
     "flush": "all flushes",
@@ -237,6 +236,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             quantity=_quantity(metric),
             word=f"{figure.word} {name.removesuffix(_short_name(metric))}".strip(),
             size=size_of(point) if runs else "",
+            is_of_search=bool(runs and runs[-1].found),
             more_is_better=more_is_better(metric),
             limit=next((verdict.limit for verdict in verdicts), None),
         )

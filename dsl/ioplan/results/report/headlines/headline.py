@@ -8,19 +8,22 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ioplan.core.units import (
+    bandwidth_text,
     bytes_text,
-    metric_text,
     percent_text,
     spread_text,
     time_text,
+    whole_text,
 )
 from ioplan.results.measure.over_time import Burst
 from ioplan.results.report.headlines.doubts import SIMULATED
 
 MOST = 4
 """Headlines of one test whose plan names none."""
+WORST = "worst"
 CHOSEN = ("highest", "lowest")
 """Name prefixes of aggregated headlines."""
+WORST_INTERVAL = re.compile(rf"{WORST} \d")
 FEW_IOS = re.compile(r"needs \S+ I/Os")
 
 Place = tuple[tuple[str, str], ...]
@@ -71,6 +74,8 @@ class Headline(Struct, frozen=True):
     """What the name adds to the quantity: `steady`, `lowest`, `worst 1 s`."""
     size: str = ""
     """The size of all I/Os, `4 KiB`; empty of several sizes."""
+    is_of_search: bool = False
+    """Whether a search chose the load of its cell."""
     goal: str = ""
     """`highest` or `lowest` of what a search looked for."""
     more_is_better: bool = True
@@ -90,21 +95,23 @@ class Headline(Struct, frozen=True):
     def key(self) -> tuple[str, str, str]:
         """What it has in common with that of another session.
 
-        The worst of several cells may be elsewhere on each drive.
+        The worst of several cells may be elsewhere on each drive, its worst interval
+        of another length, and what a search found another value.
         """
-        chosen = self.name.startswith(CHOSEN)
-        return self.name, self.kind, "" if chosen else self.where
+        name = WORST if WORST_INTERVAL.match(self.name) else self.name
+        where = f"{self.cell}" if self.is_of_search else self.where
+        return name, self.kind, "" if self.name.startswith(CHOSEN) else where
 
     @property
     def value_text(self) -> str:
-        """`451k`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
+        """`451k IOPS`, `98.2 µs`: three digits, with a unit."""
         if self.value is None:
             return "–"
-        return f"{self.bound} {metric_text(self.value, self.unit)}".strip()
+        return f"{self.bound} {whole_text(self.value, self.unit)}".strip()
 
     @property
     def figure(self) -> str:
-        """`451k ± 2.1 %`: the value with its spread over time, where that is large."""
+        """`451k IOPS ± 2.1 %`: the value with its spread over time, if large."""
         if self.value is None or self.spread_percent is None:
             return self.value_text
         if self.spread == "±":
@@ -132,14 +139,14 @@ class Headline(Struct, frozen=True):
         pause `…, regained in 30 s without I/O: 636 MB/s`; empty of an even rate."""
         if self.burst is None:
             return ""
-        text = metric_text(self.burst.value, self.unit)
+        text = whole_text(self.burst.value, self.unit)
         first = time_text(self.burst.length_s)
         if self.burst.written_bytes:
             first = bytes_text(self.burst.written_bytes)
         text = f"{text} for the first {first}"
         if not self.burst.idle_s:
             return text
-        speed = metric_text(self.burst.regained_per_s, "B/s")
+        speed = bandwidth_text(self.burst.regained_per_s)
         least = "at least " * self.burst.may_be_all
         idle = time_text(self.burst.idle_s)
         return f"{text}, regained in {idle} without I/O: {least}{speed}"

@@ -20,8 +20,8 @@ from typing import Any
 from ioplan.core.grouping import grouped
 from ioplan.language.plan import Test
 from ioplan.results.report.headlines.doubts import NO_DOUBTS, Doubts
-from ioplan.results.report.headlines.figures import WORST, TestFigures
-from ioplan.results.report.headlines.headline import MOST, Headline
+from ioplan.results.report.headlines.figures import TestFigures
+from ioplan.results.report.headlines.headline import MOST, WORST, Headline
 from ioplan.results.report.headlines.places import (
     access,
     does_more,

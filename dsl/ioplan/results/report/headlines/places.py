@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ioplan.core.grouping import grouped
-from ioplan.core.units import bandwidth_text, iops_text
+from ioplan.core.units import bandwidth_text, iops_text, without_underscores
 from ioplan.language.quantity import size_text
 from ioplan.results.measure.tally import arrivals
 from ioplan.results.report.charts.axis import axis_title
@@ -131,7 +131,8 @@ def where(point: Point, points: Sequence[Point]) -> str:
     """In what it differs from the others: `QD 128, reads 70%`; else its queue depth.
     Of what was not measured, its cell."""
     if not point.runs:
-        return ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))
+        cell = ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))
+        return without_underscores(cell)
     return cell_text(point, points) or _depth(_streams(point))
 
 
@@ -149,7 +150,7 @@ def cell_text(point: Point, points: Sequence[Point]) -> str:
     return ", ".join(
         f"{UNIT.sub(' ', text)} aligned"
         if name == "align"
-        else f"{axis_name(name)} {text}"
+        else f"{axis_name(name)} {without_underscores(text)}"
         for name, text in differing.items()
     )
 

@@ -16,9 +16,10 @@ from ioplan.core.text import line
 from ioplan.core.units import metric_text
 from ioplan.results.report.blocks import MARK, Bar, Bars, FirstScreen, Text
 from ioplan.results.report.documents import FAILED, ChartSpec
+from ioplan.results.report.headlines.doubts import SIMULATED
 from ioplan.results.report.terminal.axis import text_on
 from ioplan.results.report.terminal.parts import Part, curves
-from ioplan.results.report.writers import STYLES
+from ioplan.results.report.writers import STYLES, title_line
 
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -140,10 +141,15 @@ def print_screen(
     console: Console, screen: FirstScreen, is_unfolded: bool = False
 ) -> None:
     """Several sessions: for each headline a line for each drive, best first."""
+    badge = screen.badge and f", {screen.badge}"
+    console.print(title_line(f"Headlines{badge}"))
+    simulated = {drive.label for drive in screen.drives if drive.is_simulated}
+    mark = f" {SIMULATED.upper()}"
     for card in screen.cards:
         console.print(line(card.title, "bold") + line(f"  {card.caption}", "dim"))
         bars = [bar for bar in card.bars if is_unfolded or not bar.is_folded]
-        _print_rows(console, [(bar.label, bar, card) for bar in bars])
+        rows = [(bar.name + mark * (bar.label in simulated), bar, card) for bar in bars]
+        _print_rows(console, rows)
         folded = len(card.bars) - len(bars)
         more = f"and {folded} more: --tables" if folded else ""
         texts = filter(None, (more, card.limit_text, *card.notes))
@@ -166,7 +172,7 @@ def _print_rows(console: Console, rows: Sequence[Row]) -> None:
             BarRow(
                 f"  {name}",
                 (bar.value or 0) / (longest[card.unit] or 1),
-                bar.text + " IOPS" * (bar.value is not None and card.unit == "1/s"),
+                bar.text,
                 "bold" * is_bold,
                 f" {MARK}" * (not is_firm),
             )
