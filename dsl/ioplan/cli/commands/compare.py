@@ -11,7 +11,7 @@ from msgspec import Struct
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, USAGE
 from ioplan.cli.sessions.bundles import results_of
-from ioplan.cli.sessions.written import Written, print_or_write
+from ioplan.cli.sessions.written import Written, document_of, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse_quantity
@@ -82,7 +82,7 @@ def _compared(store: Store, options: Options) -> Comparison:
         for stream in cell.any.asked.workload.streams
     }
     question = Question(
-        metrics=tuple(_metric(one, streams) for one in options.metrics)
+        metrics=tuple(ratio_metric(name, streams) for name in options.metrics)
         or DEFAULT_METRICS,
         threshold_percent=share_percent(options.threshold, "--threshold"),
         noise_percent=share_percent(options.noise, "--noise")
@@ -112,7 +112,8 @@ def _side(store: Store, keys: str) -> Side:
     return side
 
 
-def _metric(name: str, streams: set[str]) -> Metric:
+def ratio_metric(name: str, streams: set[str]) -> Metric:
+    """A metric that is compared as a ratio. Raises UsageError."""
     try:
         metric = parse_metric(name, streams)
     except MetricError as error:
@@ -135,13 +136,9 @@ def share_percent(text: str, option: str) -> float:
     return float(quantity.value)
 
 
-def _json(found: Comparison, _: bool) -> bytes:
-    return f"{found.model_dump_json(indent=2)}\n".encode()
-
-
 WRITERS: dict[str, Callable[[Comparison, bool], Written]] = {
     "text": lambda found, everything: terminal(blocks(found, everything)),
-    "json": _json,
+    "json": lambda found, _: document_of(found),
     "markdown": lambda found, _: markdown(found).encode(),
     "junit": lambda found, _: junit(found),
     "github": lambda found, _: github(found).encode(),

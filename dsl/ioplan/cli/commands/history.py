@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.cli.commands.compare import share_percent
+from ioplan.cli.commands.compare import ratio_metric, share_percent
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.stores import results_at
-from ioplan.cli.sessions.written import Written, print_or_write
+from ioplan.cli.sessions.written import Written, document_of, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.core.text import did_you_mean
 from ioplan.core.version import __version__
-from ioplan.language.metric import Metric, MetricError, parse_metric
+from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.history.blocks import blocks, document
@@ -28,8 +28,6 @@ from ioplan.results.history.sessions import BY, DEFAULT_BY, Cell
 from ioplan.results.report.html.page import page
 from ioplan.results.report.writers import terminal
 from ioplan.results.store.store import Store
-
-NO_RATIO = ("errors", "temperature")
 
 
 class Options(Struct, frozen=True):
@@ -153,13 +151,7 @@ def _metric(name: str, records: Sequence[RunRecord]) -> Metric:
         if run.found and run.found.axis == name:
             return Metric(name=name, sought=run.found.kind)
     streams = {one.name for run in records for one in run.asked.workload.streams}
-    try:
-        metric = parse_metric(name, streams)
-    except MetricError as error:
-        raise UsageError(f"--metric: {error}") from None
-    if metric.name in NO_RATIO:
-        raise UsageError(f"--metric: {name} cannot be compared as a ratio")
-    return metric
+    return ratio_metric(name, streams)
 
 
 def _html(found: History, _: bool) -> bytes:
@@ -167,12 +159,8 @@ def _html(found: History, _: bool) -> bytes:
     return page(document(found, made)).encode()
 
 
-def _json(found: History, _: bool) -> bytes:
-    return f"{found.model_dump_json(indent=2)}\n".encode()
-
-
 WRITERS: dict[str, Callable[[History, bool], Written]] = {
     "text": lambda found, everything: terminal(blocks(found, everything)),
-    "json": _json,
+    "json": lambda found, _: document_of(found),
     "html": _html,
 }

@@ -13,6 +13,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.sessions.bundles import results_of
 from ioplan.cli.sessions.stores import STDOUT, opened
+from ioplan.cli.sessions.written import print_or_write
 from ioplan.core.units import bytes_text
 from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
@@ -78,8 +79,7 @@ def write_report(
 def _document(sessions: list[str], store: str | None) -> Document:
     """The report of some sessions. Raises UsageError, StoreError."""
     with results_of(store, sessions or ["last"]) as (known, keys):
-        named = [word for key in keys for word in key.split(",")]
-        return report_document(known, _sessions(known, named))
+        return report_document(known, _sessions(known, keys))
 
 
 def _kind(chart: str | None, badge: bool, output: Path) -> str:
@@ -116,10 +116,9 @@ def _drawn(page: str, kind: str) -> bytes:
 def _print_conformance(words: list[str], store: str | None) -> int:
     """What SNIA's specification asks; 1 if anything deviates."""
     with results_of(store, words) as (known, keys):
-        named = [word for key in keys for word in key.split(",")]
         parts = [
             Reported(one, one.id, current_records(list(known.records(one.id))))
-            for one in _sessions(known, named)
+            for one in _sessions(known, keys)
         ]
         found = list(conformance_of(known, parts))
     if not found:
@@ -127,9 +126,8 @@ def _print_conformance(words: list[str], store: str | None) -> int:
             "no test claims conformance with SNIA's specification; a plan or a test "
             'does by its title, for example plan "PTS latency"'
         )
-    console = Terminal(highlight=False)
-    for block in terminal(block for one in found for block in one.blocks):
-        console.print(block)
+    blocks = terminal(block for one in found for block in one.blocks)
+    print_or_write(blocks, None, force=False)
     return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
 
 
@@ -149,7 +147,8 @@ def report_document(known: Store, sessions: list[Session]) -> Document:
 
 def _sessions(store: Store, keys: list[str]) -> list[Session]:
     """Each session once. Raises UsageError for one without a run."""
-    found = {one.id: one for one in (session_now(store, key) for key in keys)}
+    named = (word for key in keys for word in key.split(","))
+    found = {one.id: one for one in (session_now(store, word) for word in named)}
     for session in found.values():
         if not store.count(session.id):
             raise UsageError(

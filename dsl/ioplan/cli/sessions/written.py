@@ -10,8 +10,14 @@ from rich.console import Console, RenderableType
 
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.sessions.stores import opened
+from ioplan.core.model import Model
 
 Written = bytes | Iterable[RenderableType]
+
+
+def document_of(result: Model) -> bytes:
+    """The only document of its kind that a file has, as JSON."""
+    return f"{result.model_dump_json(indent=2)}\n".encode()
 
 
 def print_or_write(made: Written, output: Path | None, force: bool) -> None:

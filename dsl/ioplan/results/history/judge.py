@@ -17,7 +17,7 @@ from msgspec import Struct
 from ioplan.core.grouping import grouped
 from ioplan.core.statistics.student_t import quantile
 from ioplan.language.metric import Metric
-from ioplan.results.compare.noise import BUCKET
+from ioplan.results.compare.noise import BUCKET, EXACT
 from ioplan.results.history.model import (
     Change,
     History,
@@ -28,7 +28,6 @@ from ioplan.results.history.model import (
 )
 from ioplan.results.history.monitor import (
     CLIP,
-    EXACT,
     FEWEST,
     NORMAL_MAD,
     Numbers,

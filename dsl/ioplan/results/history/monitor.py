@@ -24,6 +24,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ioplan.results.compare.noise import EXACT
+
 Numbers = NDArray[np.float64]
 
 SIZE = 3.0
@@ -33,8 +35,6 @@ CORRELATIONS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98])[:, None]
 LEFT = np.sqrt(1 - CORRELATIONS**2)
 THRESHOLD = log1p(0.01)
 """Smaller changes are none."""
-EXACT = 1e-12
-"""The least variance, a millionth squared: figures are rounded somewhere."""
 CLIP, NORMAL_MAD = 3.0, 1.4826
 NEIGHBOURS = 2
 """A value is off by more than CLIP deviations if it is off the median of so many on
