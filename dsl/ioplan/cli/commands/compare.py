@@ -51,24 +51,25 @@ def compare_sessions(
         if new is not None:
             raise UsageError("name two sessions: BASE NEW, or NEW --to BASE")
         base, new = to, base
-    with results_of(store, [base, new or "last"]) as (found, (base, new)):
+    with results_of(store, [base, new or "last"]) as (results, (base, new)):
         options = Options(base=base, new=new, **others)
-        return _judged(found, options)
+        return _judged(results, options)
 
 
 def compared(place: str, base: str, new: str, threshold: str) -> Comparison:
     """The usual figures of two sides. Raises UsageError, StoreError, BundleError."""
-    with results_of(place, [base, new]) as (found, (one, other)):
-        return _compared(found, Options(base=one, new=other, threshold=threshold))
+    with results_of(place, [base, new]) as (results, (first, second)):
+        return _compared(results, Options(first, second, threshold=threshold))
 
 
 def _judged(store: Store, options: Options) -> int:
     write = writer_of(options.format, WRITERS, options.output)
-    found = _compared(store, options)
-    print_or_write(write(found, options.everything), options.output, options.force)
-    if found.anything_worse or found.missing:
+    comparison = _compared(store, options)
+    output = write(comparison, options.everything)
+    print_or_write(output, options.output, options.force)
+    if comparison.anything_worse or comparison.missing:
         return EXPECTATION_FAILED
-    return HELD if found.is_judged else USAGE
+    return HELD if comparison.is_judged else USAGE
 
 
 def _compared(store: Store, options: Options) -> Comparison:
@@ -89,13 +90,13 @@ def _compared(store: Store, options: Options) -> Comparison:
         if options.noise
         else None,
     )
-    found = compare(Reader(store), base, new, question)
-    if not found.rows:
+    comparison = compare(Reader(store), base, new, question)
+    if not comparison.rows:
         raise UsageError(
             f"{options.base} and {options.new} have no cell in common: a cell is one "
             "on both sides if it runs the same workload"
         )
-    return found
+    return comparison
 
 
 def _side(store: Store, keys: str) -> Side:
@@ -137,9 +138,9 @@ def share_percent(text: str, option: str) -> float:
 
 
 WRITERS: dict[str, Callable[[Comparison, bool], Written]] = {
-    "text": lambda found, everything: terminal(blocks(found, everything)),
-    "json": lambda found, _: document_of(found),
-    "markdown": lambda found, _: markdown(found).encode(),
-    "junit": lambda found, _: junit(found),
-    "github": lambda found, _: github(found).encode(),
+    "text": lambda result, everything: terminal(blocks(result, everything)),
+    "json": lambda result, _: document_of(result),
+    "markdown": lambda result, _: markdown(result).encode(),
+    "junit": lambda result, _: junit(result),
+    "github": lambda result, _: github(result).encode(),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from msgspec import Struct
 from ioplan.cli.commands.compare import ratio_metric, share_percent
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.stores import results_at
-from ioplan.cli.sessions.written import Written, document_of, print_or_write
+from ioplan.cli.sessions.written import Written, document_of, made_text, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.core.text import did_you_mean
-from ioplan.core.version import __version__
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
@@ -52,12 +50,12 @@ def show_history(*, store: str | None, **others: Any) -> None:
     StoreError."""
     options = Options(**others)
     write = writer_of(options.format, WRITERS, options.output)
-    with results_at(store) as known:
-        found = _found(known, options)
-    print_or_write(write(found, options.everything), options.output, options.force)
+    with results_at(store) as results:
+        result = _history(results, options)
+    print_or_write(write(result, options.everything), options.output, options.force)
 
 
-def _found(store: Store, options: Options) -> History:
+def _history(store: Store, options: Options) -> History:
     session = store.session(options.session)
     kind = "prepare" if options.preparations else "run"
     records = [run for run in store.records(session.id) if run.asked.kind == kind]
@@ -69,7 +67,7 @@ def _found(store: Store, options: Options) -> History:
         or (Metric(name="bandwidth" if options.preparations else "iops"),),
         by=tuple(_by(name) for name in options.by) or DEFAULT_BY,
         only=_conditions(options.only),
-        wanted=_wanted(options),
+        wanted=_filter(options),
         kind=kind,
         threshold_percent=share_percent(options.threshold, "--threshold"),
         lowest=frozenset(
@@ -78,12 +76,13 @@ def _found(store: Store, options: Options) -> History:
             if run.found and run.found.goal == "lowest"
         ),
     )
-    found = history(store, session.plan, [run.run_id for run in records], question)
+    ids = [run.run_id for run in records]
+    result = history(store, session.plan, ids, question)
     if not question.only:
-        found = recorded(store, found)
-    if not found.series:
+        result = recorded(store, result)
+    if not result.series:
         raise _nothing(session, records, options, question)
-    return found
+    return result
 
 
 def _nothing(
@@ -105,7 +104,7 @@ def _nothing(
     return UsageError(f"{names} was not measured in any session that did the same")
 
 
-def _wanted(options: Options) -> Callable[[Cell], bool] | None:
+def _filter(options: Options) -> Callable[[Cell], bool] | None:
     if not options.test and not options.cells:
         return None
     pairs = [_pair(text, "--cell") for text in options.cells]
@@ -128,12 +127,12 @@ def _pair(text: str, option: str) -> tuple[str, str]:
 
 def _conditions(texts: Sequence[str]) -> dict[str, str]:
     """NAME=TEXT of `--only`, each name once."""
-    found: dict[str, str] = {}
-    for name, value in (_pair(one, "--only") for one in texts):
-        if name in found:
+    conditions: dict[str, str] = {}
+    for name, value in (_pair(text, "--only") for text in texts):
+        if name in conditions:
             raise UsageError(f"--only says {name!r} twice")
-        found[_by(name, "--only")] = value
-    return found
+        conditions[_by(name, "--only")] = value
+    return conditions
 
 
 def _by(name: str, option: str = "--by") -> str:
@@ -150,17 +149,12 @@ def _metric(name: str, records: Sequence[RunRecord]) -> Metric:
     for run in records:
         if run.found and run.found.axis == name:
             return Metric(name=name, sought=run.found.kind)
-    streams = {one.name for run in records for one in run.asked.workload.streams}
+    streams = {s.name for run in records for s in run.asked.workload.streams}
     return ratio_metric(name, streams)
 
 
-def _html(found: History, _: bool) -> bytes:
-    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    return page(document(found, made)).encode()
-
-
 WRITERS: dict[str, Callable[[History, bool], Written]] = {
-    "text": lambda found, everything: terminal(blocks(found, everything)),
-    "json": lambda found, _: document_of(found),
-    "html": _html,
+    "text": lambda result, everything: terminal(blocks(result, everything)),
+    "json": lambda result, _: document_of(result),
+    "html": lambda result, _: page(document(result, made_text())).encode(),
 }

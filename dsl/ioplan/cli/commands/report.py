@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,9 +12,8 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.sessions.bundles import results_of
 from ioplan.cli.sessions.stores import STDOUT, opened
-from ioplan.cli.sessions.written import print_or_write
+from ioplan.cli.sessions.written import made_text, print_or_write
 from ioplan.core.units import bytes_text
-from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.current import current_records
 from ioplan.records.session import Session
@@ -59,14 +57,14 @@ def write_report(
     if conformance:
         return _print_conformance(sessions or ["last"], store)
     kind = _kind(chart, badge, output)
-    found = _document(sessions, store)
+    report = _document(sessions, store)
     on = cover(sponsor or "", vendor or "")
     if chart:
-        data = _drawn(chart_page(found, chart_named(found, chart)), kind)
+        data = _drawn(chart_page(report, chart_named(report, chart)), kind)
     elif badge:
-        data = badge_of(found).encode()
+        data = badge_of(report).encode()
     else:
-        data = page(found, on).encode()
+        data = page(report, on).encode()
     if output == USUAL_REPORT:
         output = output.with_suffix(f".{kind}")
     written_report(data, output, force)
@@ -78,8 +76,8 @@ def write_report(
 
 def _document(sessions: list[str], store: str | None) -> Document:
     """The report of some sessions. Raises UsageError, StoreError."""
-    with results_of(store, sessions or ["last"]) as (known, keys):
-        return report_document(known, _sessions(known, keys))
+    with results_of(store, sessions or ["last"]) as (results, keys):
+        return report_document(results, _sessions(results, keys))
 
 
 def _kind(chart: str | None, badge: bool, output: Path) -> str:
@@ -115,49 +113,48 @@ def _drawn(page: str, kind: str) -> bytes:
 
 def _print_conformance(words: list[str], store: str | None) -> int:
     """What SNIA's specification asks; 1 if anything deviates."""
-    with results_of(store, words) as (known, keys):
+    with results_of(store, words) as (results, keys):
         parts = [
-            Reported(one, one.id, current_records(list(known.records(one.id))))
-            for one in _sessions(known, keys)
+            Reported(s, s.id, current_records(list(results.records(s.id))))
+            for s in _sessions(results, keys)
         ]
-        found = list(conformance_of(known, parts))
-    if not found:
+        tests = list(conformance_of(results, parts))
+    if not tests:
         raise UsageError(
             "no test claims conformance with SNIA's specification; a plan or a test "
             'does by its title, for example plan "PTS latency"'
         )
-    blocks = terminal(block for one in found for block in one.blocks)
+    blocks = terminal(block for test in tests for block in test.blocks)
     print_or_write(blocks, None, force=False)
-    return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
+    return EXPECTATION_FAILED if any(test.deviates for test in tests) else HELD
 
 
-def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> bytes:
+def report_page(store: Store, sessions: list[Session], on: Facts = NO_COVER) -> bytes:
     """The HTML page on some sessions of a store."""
-    return page(report_document(known, sessions), on).encode()
+    return page(report_document(store, sessions), on).encode()
 
 
-def report_document(known: Store, sessions: list[Session]) -> Document:
+def report_document(store: Store, sessions: list[Session]) -> Document:
     """What the report of some sessions of a store says."""
-    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    found = document(known, sessions, _plans(sessions), made)
+    report = document(store, sessions, _plans(sessions), made_text())
     if len(sessions) < 2:
-        return found
-    return replace(found, compared=compared(known, sessions))
+        return report
+    return replace(report, compared=compared(store, sessions))
 
 
 def _sessions(store: Store, keys: list[str]) -> list[Session]:
     """Each session once. Raises UsageError for one without a run."""
     named = (word for key in keys for word in key.split(","))
-    found = {one.id: one for one in (session_now(store, word) for word in named)}
-    for session in found.values():
+    sessions = {s.id: s for s in (session_now(store, word) for word in named)}
+    for session in sessions.values():
         if not store.count(session.id):
             raise UsageError(
                 f"session {session.id} has no run to report: it is {session.status}"
             )
-    return list(found.values())
+    return list(sessions.values())
 
 
 def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
     """The plan of each session, with the tests that were asked for."""
     plans = recorded_plans(sessions)
-    return {one.id: asked_of(plans[one.id], one) for one in sessions}
+    return {s.id: asked_of(plans[s.id], s) for s in sessions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.console import Console, RenderableType
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.sessions.stores import opened
 from ioplan.core.model import Model
+from ioplan.core.version import __version__
 
 Written = bytes | Iterable[RenderableType]
 
@@ -20,19 +22,24 @@ def document_of(result: Model) -> bytes:
     return f"{result.model_dump_json(indent=2)}\n".encode()
 
 
-def print_or_write(made: Written, output: Path | None, force: bool) -> None:
+def made_text() -> str:
+    """When and by what a page was made."""
+    return f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
+
+
+def print_or_write(written: Written, output: Path | None, force: bool) -> None:
     """Text as wide as the terminal, in a file as wide as a pipe: 80 columns."""
-    if not isinstance(made, bytes) and output is None:
-        _print(made, Terminal(highlight=False))
+    if not isinstance(written, bytes) and output is None:
+        _print(written, Terminal(highlight=False))
         return
     with opened(output, force) as out:
-        out.write(made if isinstance(made, bytes) else _encoded(made))
+        out.write(written if isinstance(written, bytes) else _encoded(written))
 
 
 def _encoded(parts: Iterable[RenderableType]) -> bytes:
-    kept = StringIO()
-    _print(parts, Terminal(file=kept, width=80, highlight=False))
-    return kept.getvalue().encode()
+    text = StringIO()
+    _print(parts, Terminal(file=text, width=80, highlight=False))
+    return text.getvalue().encode()
 
 
 def _print(parts: Iterable[RenderableType], console: Console) -> None:

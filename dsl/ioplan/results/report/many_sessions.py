@@ -33,8 +33,8 @@ def many_sessions(sessions: Sequence[Facts]) -> ManySessions | None:
 
 
 def first_lines(
-    lines: Sequence[str], most: int = MOST_CARDS, rest: str = "and {:,} more"
+    lines: Sequence[str], most: int = MOST_CARDS, more: str = "and {:,} more"
 ) -> tuple[str, ...]:
     """At most so many lines, as sessions have cards; of the others the number."""
     left = len(lines) - most
-    return (*lines[:most], rest.format(left)) if left > 0 else tuple(lines)
+    return (*lines[:most], more.format(left)) if left > 0 else tuple(lines)
