@@ -264,12 +264,10 @@ def signals(
     return list(watch.signals()), watch.segments
 
 
-def nights_until_sure(
-    values: Sequence[float], start: int, limit: float, threshold: float = THRESHOLD
-) -> int | None:
+def nights_until_sure(values: Sequence[float], start: int, limit: float) -> int | None:
     """Looks from the value at `start` on until one confirms a change, or None."""
     row = np.asarray(values, float)
-    watch = Watch(row, [limit] * len(row), threshold, EXACT)
+    watch = Watch(row, [limit] * len(row), THRESHOLD, EXACT)
     for newest in range(start, len(row)):
         finding = watch.look(Segment(0), newest)
         if finding and finding.is_sure:

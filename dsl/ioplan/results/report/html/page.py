@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -216,12 +217,12 @@ class NoChartError(ExplainedError):
 
 def charts_of(document: Document) -> dict[str, Place]:
     """The charts of a report by their names, `test: title`; a second one is `… 2`."""
-    named: dict[str, Place] = {}
+    named, counts = dict[str, Place](), Counter[str]()
     for section in document.sections:
         for picture in section.pictures:
             name = f"{section.title}: {picture.title}"
-            alike = sum(key == name or key.startswith(f"{name} ") for key in named)
-            key = f"{name} {alike + 1}" if name in named else name
+            counts[name] += 1
+            key = f"{name} {counts[name]}" if counts[name] > 1 else name
             named[key] = (section.id, picture)
     return named
 
