@@ -51,7 +51,7 @@ def test_run_ends_with_bars_what_to_know_and_where_all_figures_are(reads, store_
     assert "✓ all 4 expectations passed" in known and len(known) <= 5
     hint = shlex.split(where.removeprefix("4 runs kept: ioplan "))
     shown = succeed(*hint).out
-    assert "held in 4 of 4 cells: expect p99 < 100ms" in shown
+    assert "passed in 4 of 4 cells: expect p99 < 100ms" in shown
     assert "IOPS by queue depth" in shown and "┤" in shown
     assert max(map(len, end.splitlines())) <= 80
 

@@ -149,7 +149,7 @@ def test_plans_ask_for_it(tmp_path, store_path):
     asked = ("--backend", "sim", "--create", "1GiB", "--target", target)
     out = ioplan("run", plan, *asked).out
     tables = ioplan("show", "--tables").out
-    assert ", WAF 1.00" in tables and "held: expect waf > 1.2" in tables
+    assert ", WAF 1.00" in tables and "passed: expect waf > 1.2" in tables
     assert "failed: expect media_written < 100MB: " in out.replace("\n", " ")
     assert "undecided: expect waf < 2: –, limit 2.00 x (nothing was written)" in out
     with Store.open(store_path) as store:

@@ -2,9 +2,11 @@
 
 import pytest
 from figures import assessed, changed, run
+from plans import checked
 from report_charts import ID, composed
 
 from ioplan.records import DriveState, Verdict
+from ioplan.results.report import session_sections
 
 NOT_FINISHED = ("warning", "the session did not finish", "")
 NONE = ("soft", "no expectations judged", "")
@@ -68,6 +70,21 @@ CASES = [
 def test_each_chip_has_a_tone_and_leads_to_its_test(store, records, expected):
     expected = [*expected, NOT_FINISHED, POWER]
     assert chips(report_of(store, *records)) == expected
+
+
+def test_a_session_that_ran_all_its_runs_did_finish_though_some_failed(store):
+    """That they failed says the chip of the runs."""
+    plan = checked('test "A" { run random 4KiB 100/0 for 1s }')
+    one, detail = run(1)
+    more = {"status": "failed", "message": "gone", "cell": {}}
+    store.add(changed(one, test="A", **more), detail)
+    store.finish(ID, "failed", "2026-11-21T05:46:12Z")
+    records = list(store.records(ID))
+    for known in (None, plan):
+        _, screen = session_sections(store, store.session(ID), records, known)
+        texts = [chip.text for chip in screen.chips]
+        assert "1 run failed" in texts
+        assert ("the session did not finish" in texts) == (known is None)
 
 
 def test_the_gravest_five_are_shown(store):

@@ -81,7 +81,7 @@ def test_what_fails_in_one_of_many_sessions_is_seen(store):
     failed, held = section.judged
     assert failed.outcome == "failed" and held.outcome == "held"
     assert failed.text.startswith("sim0, b015: failed: expect p99")
-    assert "held in 19 of 20 cells: expect p99" in held.text
+    assert "passed in 19 of 20 cells: expect p99" in held.text
     assert section.counted == "20 runs of 1 cell in 20 sessions"
     html = page(found)
     assert html.count("<dd>sim 1</dd>") == 1 and "What all 20 sessions share" in html
@@ -237,9 +237,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_a_badge_tells_the_first_screen(tmp_path, store_path):
     plan, out, colors = tmp_path / "a.ioplan", tmp_path / "badge.svg", set()
     for lines, text in (
-        (HELD, "1 held, simulated"),
-        (HELD + FAILS, "1 failed, 1 held, simulated"),
-        (HELD + OPEN, "1 undecided, 1 held, simulated"),
+        (HELD, "1 passed, simulated"),
+        (HELD + FAILS, "1 failed, 1 passed, simulated"),
+        (HELD + OPEN, "1 undecided, 1 passed, simulated"),
         ("", "measured, simulated"),
     ):
         plan.write_text(f'test "A" {{\n  run random 4KiB 100/0 for 20ms{lines}\n}}\n')

@@ -18,6 +18,7 @@ from ioplan.records.record import Steady as Steady
 from ioplan.records.record import StoredHistogram as StoredHistogram
 from ioplan.records.record import StreamResult as StreamResult
 from ioplan.records.record import Verdict as Verdict
+from ioplan.records.record import outcome_text as outcome_text
 from ioplan.records.record import record_schema as record_schema
 from ioplan.records.run_request import TAG as TAG
 from ioplan.records.run_request import Resolved as Resolved

@@ -243,6 +243,11 @@ class Verdict(Model):
     baseline_value: float | None = about("the figure of that session", None)
 
 
+def outcome_text(outcome: str) -> str:
+    """The word that people read: an expectation that held has passed."""
+    return "passed" if outcome == "held" else outcome
+
+
 class Preparation(Model):
     """The state that a run was asked to start from."""
 

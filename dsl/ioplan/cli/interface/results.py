@@ -32,10 +32,10 @@ RESULT_COMMANDS = (
             ),
             option(
                 "--verdict",
-                "Its expectations: held, failed, undecided, not measured, no "
+                "Its expectations: passed, failed, undecided, not measured, no "
                 "baseline, or none.",
                 "WORD",
-                values="held|failed|undecided|none",
+                values="passed|failed|undecided|none",
             ),
             option(
                 "--since",

@@ -20,7 +20,10 @@ from ioplan.results.store.store import Store
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?")
 AGO = re.compile(r"(\d+) ?(min|h|d|w)")
 MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
-WORDS = {"status": get_args(SessionStatus), "verdict": get_args(SessionVerdict)}
+WORDS = {
+    "status": get_args(SessionStatus),
+    "verdict": ("passed", *get_args(SessionVerdict)),
+}
 
 
 class Words(Struct, frozen=True):
@@ -55,7 +58,7 @@ def filter_of(words: Words) -> SessionFilter:
         job=words.job or "",
         tag=tuple(words.tags),
         status=words.status or "",
-        verdict=words.verdict or "",
+        verdict="held" if words.verdict == "passed" else words.verdict or "",
         since=since_of(words.since) if words.since else "",
         limit=words.limit,
     )

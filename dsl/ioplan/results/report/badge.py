@@ -26,7 +26,7 @@ role="img" aria-label="{name}: {text}">
 
 
 def badge(document: Document) -> str:
-    """`ioplan: 12 held`, `ioplan: 1 failed, 11 held, simulated`."""
+    """`ioplan: 12 passed`, `ioplan: 1 failed, 11 passed, simulated`."""
     part = document.screen.badge  # in capitals: a title has them
     for word in (SIMULATED, PROFILE):
         part = part.replace(word.upper(), word)

@@ -194,7 +194,7 @@ class _Screen(Struct, frozen=True, dict=True):
         missing = sum(len(part.missing) for part in self.parts)
         if missing:
             yield Chip(f"{counted(missing, 'cell')} {NOT_MEASURED}", "warning")
-        elif not self.is_ended:
+        elif any(map(_is_unfinished, self.parts)):
             yield Chip("the session did not finish", "warning")
         if absent := [name for name in ABSENT if not is_measured(name, self.records)]:
             names = ", ".join(metric_name(parse_metric(name)) for name in absent)
@@ -254,6 +254,13 @@ class _Screen(Struct, frozen=True, dict=True):
         if slow := [*links]:
             verb = "slow" if len(slow) > 1 else "slows"
             yield Chip(f"{_names(slow)} {verb} down", "warning", links[slow[0]])
+
+
+def _is_unfinished(part: Reported) -> bool:
+    """Not where all of its runs were made and some of them failed."""
+    failed = any(record.status == "failed" for record in part.records)
+    is_complete = part.session.status == "failed" and failed and part.plan is not None
+    return part.session.status != "ok" and not is_complete
 
 
 def _facts(part: Reported) -> str:

@@ -13,7 +13,7 @@ from ioplan.core.text import counted
 from ioplan.core.units import iops_suffix, metric_text, told_apart, whole_text
 from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
 from ioplan.planner.steps import Run
-from ioplan.records.record import RunRecord, Verdict
+from ioplan.records.record import RunRecord, Verdict, outcome_text
 from ioplan.results.report.blocks import MOST_CARDS, Judged
 from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.sentences import place_text
@@ -69,8 +69,8 @@ def outcomes_of(judged: Iterable[Judgement]) -> Counter[str]:
 
 
 def outcomes_text(outcomes: Mapping[str, int]) -> str:
-    """`3 held, 1 failed`; empty without any."""
-    return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+    """`3 passed, 1 failed`; empty without any."""
+    return ", ".join(f"{n} {outcome_text(outcome)}" for outcome, n in outcomes.items())
 
 
 def labelled(lines: Mapping[str, Iterable[Judged]]) -> Iterator[Judged]:
@@ -119,7 +119,7 @@ def _met(expectation: str, cells: Sequence[Judgement]) -> Iterator[Judged]:
         where += f", {missing} {NOT_MEASURED}" if missing else ""
         differ = any(v.actual != v.limit or v.baseline for v in held)
         figures = f": {_measured(held)}" if differ else ""
-        yield Judged(outcome, f"held{where}: {expectation}{figures}{_why(held)}")
+        yield Judged(outcome, f"passed{where}: {expectation}{figures}{_why(held)}")
     elif missing:
         yield Judged(outcome, f"{NOT_MEASURED}{where}: {expectation}")
 
@@ -145,7 +145,7 @@ def verdict_line(cell: Mapping[str, str], verdict: Verdict) -> str:
     """One line on an expectation, with the cell it was judged on."""
     where = f" [{place_text(cell)}]" if cell else ""
     figure = f"{_measured([verdict])}{_why([verdict])}"
-    return f"{verdict.outcome}: {verdict.expectation}{where}: {figure}"
+    return f"{outcome_text(verdict.outcome)}: {verdict.expectation}{where}: {figure}"
 
 
 # The failures of a test in few lines.

@@ -19,6 +19,7 @@ from msgspec import Struct
 from pydantic_core import to_jsonable_python
 
 from ioplan.records.drive import Drive
+from ioplan.records.record import outcome_text
 from ioplan.records.session import KnownState, Session, SessionEvent, SessionStatus
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import validated
@@ -165,10 +166,10 @@ class SessionOverview(
 
     @property
     def verdict_text(self) -> str:
-        """`held 1 of 4` where not all was measured; empty without expectations."""
+        """`passed 1 of 4` where not all was measured; empty without expectations."""
         if self.verdict == "not measured":
-            return f"held {self.held} of {self.expected}"
-        return "" if self.verdict == "none" else self.verdict
+            return f"passed {self.held} of {self.expected}"
+        return "" if self.verdict == "none" else outcome_text(self.verdict)
 
     @property
     def drive_name(self) -> str:

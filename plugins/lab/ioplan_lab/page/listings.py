@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ioplan.cli import UsageError
 from ioplan.core import bytes_text, iops_text, latency_text, percent_text, time_text
+from ioplan.records import outcome_text
 from ioplan_lab.database.connection import LabDatabase, Row
 from ioplan_lab.people.watch import message_of
 
@@ -229,7 +230,7 @@ def _session_cells(row: Row) -> list[Cell]:
         Cell(row["host"]),
         Cell(row["person"]),
         Cell(str(row["runs"])),
-        Cell(row["verdict"], kind=row["verdict"].replace(" ", "-")),
+        Cell(outcome_text(row["verdict"]), kind=row["verdict"].replace(" ", "-")),
         Cell(row["status"], kind=row["status"]),
         Cell(moment_text(row["started_at"])),
         Cell("" if row["duration_s"] is None else time_text(row["duration_s"])),

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import counted
+from ioplan.records.record import outcome_text
 from ioplan.results.report.blocks import Bars, Facts, Line, Table
 from ioplan.results.report.build import Document
 from ioplan.results.report.documents import ChartSpec
@@ -82,6 +83,7 @@ def page(
         },
         blocks=_charts("blocks", document.blocks),
         worst=worst,
+        outcome_text=outcome_text,
         summed=summed,
         windows=windows,
         first_lines=first_lines_of,
@@ -139,7 +141,7 @@ def worst(section: Section) -> str:
 
 
 def summed(section: Section) -> str:
-    """`3 held, 1 failed; 2 remarks`."""
+    """`3 passed, 1 failed; 2 remarks`."""
     count = len(section.remarks)
     remarks = counted(count, "remark") if count else ""
     texts = (outcomes_text(outcomes_of(section.judgements)), remarks)
