@@ -73,7 +73,8 @@ def _judged(store: Store, options: Options) -> int:
 
 
 def _compared(store: Store, options: Options) -> Comparison:
-    base, new = (_side(store, keys) for keys in (options.base, options.new))
+    parts = bool(options.metrics)
+    base, new = (_side(store, keys, parts) for keys in (options.base, options.new))
     if both := {s.id for s in base.sessions} & {s.id for s in new.sessions}:
         raise UsageError(f"session {both.pop()} is on both sides")
     streams = {
@@ -99,11 +100,11 @@ def _compared(store: Store, options: Options) -> Comparison:
     return comparison
 
 
-def _side(store: Store, keys: str) -> Side:
+def _side(store: Store, keys: str, parts: bool) -> Side:
     """`ID` or `ID,ID,…`, each once. Raises UsageError for one without a run."""
     named = [key.strip() for key in keys.split(",")]
     sessions = {session.id: session for session in map(store.session, named)}
-    side = side_of(store, list(sessions.values()))
+    side = side_of(store, list(sessions.values()), parts)
     with_runs = {run.session for run in side.runs}
     for session in side.sessions:
         if session.id not in with_runs:

@@ -29,7 +29,7 @@ from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.setup import Setup, identity_of, setup_of
-from ioplan.results.compare.side import CellRuns, Key, Side, side_of
+from ioplan.results.compare.side import CellRuns, Key, Side, cells_of
 from ioplan.results.measure.histogram import BITS
 from ioplan.results.measure.metrics import Figure
 from ioplan.results.report.reader import Reader
@@ -344,9 +344,10 @@ def other_sessions(
         for session, setup in pairs
         if setup not in setups and (setup.model, setup.backend) in models
     ]
+    fields = Fields.ALL if parts else Fields.ALL & ~Fields.EXTRAS
     sessions = []
     for session in (*_newest(store, alike), *_newest(store, akin)):
-        cells = side_of(store, [session], parts).cells
+        cells = cells_of(store.records(session.id, fields=fields))
         sessions.append(tuple(c for c in cells if c.runs and c.run_id in ids))
     groups = groups_of(sessions)
     return [replace(own, is_reference=own.setup in setups) for own in groups]

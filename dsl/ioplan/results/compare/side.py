@@ -103,16 +103,15 @@ class Side(Struct, frozen=True):
         return [tuple(own) for own in cells.values() if own]
 
 
-def side_of(store: Store, sessions: Sequence[Session], parts: bool = True) -> Side:
-    """Read a side; with `parts` also what `needs_parts`, and what speaks against its
-    figures. Raises StoreError."""
+def side_of(store: Store, sessions: Sequence[Session], parts: bool = False) -> Side:
+    """Read a side, and what speaks against its figures; with `parts` also what
+    `needs_parts`. Raises StoreError."""
     fields = Fields.ALL if parts else ~Fields.EXTRAS
     cells: dict[Key, CellRuns] = {}
     for session in sessions:
         records = current_records(list(store.records(session.id, fields=fields)))
         _add(cells, records, "run")
-        if parts:
-            _add_doubts(cells.values(), session.id, records)
+        _add_doubts(cells.values(), session.id, records)
     return Side(tuple(sessions), tuple(cells.values()))
 
 

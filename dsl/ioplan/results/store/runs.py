@@ -62,6 +62,9 @@ class Fields(Flag):
     SETUP = auto()
     """The backend, the target, the host and the time."""
     WORKLOAD = auto()
+    CIRCUMSTANCES = auto()
+    """The state of the drive, and what was warned of: the part of the extras that tells
+    what figures are worth, read in a tenth of their time."""
     EXTRAS = auto()
     ALL = FIGURES | SETUP | WORKLOAD | EXTRAS
 
@@ -154,6 +157,8 @@ ByRun = defaultdict[tuple[Any, ...], list[Any]]
 
 
 def _run_query(fields: Fields, condition: str) -> str:
+    if Fields.CIRCUMSTANCES in fields:
+        fields |= Fields.EXTRAS
     columns = ", ".join(
         ("env.facts" if name == "env" else f"run.{name}")
         if OPTIONAL.get(name, Fields.PLACE) in fields
@@ -228,6 +233,8 @@ def _record(
             values = {name: values[name] for name in ORDER}  # that of its JSON
         elif Fields.FIGURES in fields:
             values |= results_by_part(figures, lambda stored: stored)[WHOLE_RUN]
+        if Fields.CIRCUMSTANCES in fields:
+            values |= Circumstances.model_validate_json(run.extras).__dict__
     return RunRecord.complete(values)
 
 
@@ -272,14 +279,24 @@ def _facts(text: str) -> dict[str, Any]:
     return msgspec.json.decode(text, type=dict[str, Any])
 
 
-Extras: type[BaseModel] = create_model(
-    "Extras",
-    __base__=Model,
-    **{  # type: ignore[call-overload]
-        name: (field.annotation, field)
-        for name, field in RunRecord.model_fields.items()
-        if name not in APART
-    },
+class _Part(Model):
+    """Of more fields than it has."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _part_of_record(
+    name: str, base: type[Model], names: Collection[str]
+) -> type[BaseModel]:
+    fields = {n: (f.annotation, f) for n, f in RunRecord.model_fields.items()}
+    own = {n: field for n, field in fields.items() if n in names}
+    made: type[BaseModel] = create_model(name, __base__=base, **own)  # type: ignore[call-overload]
+    return made
+
+
+Extras = _part_of_record("Extras", Model, RunRecord.model_fields.keys() - APART)
+Circumstances = _part_of_record(
+    "Circumstances", _Part, ("state", "warnings", "substitutions", "telemetry")
 )
 
 
