@@ -77,7 +77,8 @@ def test_a_killed_or_missing_baseline_is_none(store_path, tmp_path):
     run = ("run", plan_file(tmp_path, BASED), "--backend", "sim", "--create", "256MiB")
     assert ioplan(*run, "--baseline", "last").code == 0
     shown = " ".join(ioplan("show", "--tables").out.split())
-    assert re.search(rf"limit [\d.]+, baseline [\d.k]+ in session {mine}", shown)
+    limit = rf"limit [\d.]+ IOPS, baseline [\d.k]+ IOPS in session {mine}"
+    assert re.search(limit, shown), shown
     for key in ("last@/no/where", "drive:NONE", "nothing"):
         done = ioplan(*run, "--baseline", key)
         assert done.code == 2 and "no" in done.err and "session" in done.err
