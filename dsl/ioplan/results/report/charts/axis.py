@@ -26,6 +26,8 @@ UNITS: dict[Kind, str] = {
     "number": "",
 }
 """Units of a chart's columns, by the language's kinds."""
+UNTITLED = ("", TITLES["session"], TITLES["metric"])
+"""Values of these need no name before them."""
 FAR = 10
 """Latencies that lie this far apart start on a logarithmic axis."""
 WIDE = 12
@@ -69,13 +71,18 @@ def scale_of(values: Iterable[float]) -> Scale:
     return "log" if is_wide or (len(ratios) > 1 and is_even(ratios)) else "linear"
 
 
+def figures(values: Iterable[object]) -> list[float]:
+    """Those that are numbers: what failed has none."""
+    return [value for value in values if isinstance(value, (int, float))]
+
+
 def is_even(steps: Sequence[float]) -> bool:
     return bool(steps) and max(steps) <= 1.01 * min(steps)
 
 
 def latency_scale(values: Iterable[object]) -> Scale:
     """Latencies that lie far apart are seen on a logarithmic axis only."""
-    positive = [v for v in values if isinstance(v, (int, float)) and v > 0]
+    positive = [value for value in figures(values) if value > 0]
     return "log" if positive and max(positive) >= FAR * min(positive) else "linear"
 
 

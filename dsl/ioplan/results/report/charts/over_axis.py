@@ -26,6 +26,7 @@ from ioplan.results.report.charts.request import (
     Request,
     judged_of,
     metrics_title,
+    of_metric,
     tied,
     together,
     without,
@@ -101,8 +102,7 @@ def _picture(
     """A row for each of these cells; `hidden` dimensions are in its values."""
     data = []
     for (point, metric, *_), values in rows:
-        taken = (*hidden, "step") if metric.step else hidden
-        place = without(point.dimensions, *taken) | {"metric": str(metric)}
+        place = of_metric(point.dimensions, metric, *hidden)
         data.append(Datum(place, values, point.status, judged_of(point, metric)))
     return request.picture(kind, title, data, columns, notes=notes(every), **more)
 
@@ -240,28 +240,28 @@ def over_two(request: Request) -> Iterator[ChartSpec]:
     """A heatmap or a table over two axes; each metric has a picture of its own."""
     hidden = across, down = (*request.chart.by, "", "")[:2]
     points = [p for p in request.points if across in p.dimensions]
-    x, row = (
-        Column(key, axis_title(name), "text", in_order(texts))
-        for key, name in (("x", across), ("row", down))
-        for texts in ([p.dimensions.get(name, "") for p in points],)
-    )
+    x = Column("x", axis_title(across), "text", _texts(points, across))
+    row = Column("row", axis_title(down), "text", _texts(points, down))
     by = " and ".join(axis_title(name) for name in request.chart.by)
     for metric in request.chart.metrics:
-        every = list(cells(request, [metric], points))
+        every, rows = list(cells(request, [metric], points)), []
+        for cell in every:
+            if cell.why is None:
+                place = cell.point.dimensions
+                rows.append((cell, (place[across], place.get(down, ""), cell.value)))
         yield _picture(
             request,
             "heatmap" if request.marks == "heatmap" else "table",
             f"{metrics_title([metric])} by {by}",
             every,
-            (
-                (cell, (place[across], place.get(down, ""), cell.value))
-                for cell in every
-                for place in (cell.point.dimensions,)
-                if cell.why is None
-            ),
+            rows,
             (x, row, y_column([metric])),
             hidden,
         )
+
+
+def _texts(points: Sequence[Point], name: str) -> tuple[str, ...]:
+    return in_order(point.dimensions.get(name, "") for point in points)
 
 
 # What a review reads off a sweep: the averaged maximum, the saturation.

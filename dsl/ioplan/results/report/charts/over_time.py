@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate, chain, pairwise, repeat
+from itertools import chain, pairwise, repeat
 from math import inf
 from statistics import fmean, pstdev
 from typing import NamedTuple
@@ -39,6 +39,7 @@ from ioplan.results.report.charts.request import (
     left_out,
     metric_name,
     metrics_title,
+    of_metric,
     scoped_name,
     together,
     untitled,
@@ -232,24 +233,22 @@ def _extend(
 ) -> float:
     """Add the intervals of a run; returns what is written after it."""
     run, series = timed.run, list(request.reader.series(timed.run))
-    writes = (interval.bytes.get("write", 0) for interval, _ in series)
-    totals = [*accumulate(writes, initial=written)]
-    begins, ends, end = totals[:-1], totals[1:], totals[-1]
-    if request.by != "bytes":
-        ends = [round(timed.start_s + interval.t_s, 6) for interval, _ in series]
-        lengths_s = (interval.length_s for interval, _ in series)
-        begins = [round(e - s, 6) for e, s in zip(ends, lengths_s, strict=True)]
-        end = round(timed.start_s + run.run_s, 6)
-    length = len(series) - is_cut_short([interval for interval, _ in series])
     intervals = request.reader.intervals(run) if in_counts else ()
     counts = chain((Stretch([i]) for i in intervals), repeat(None))
-    rows = zip(begins[:length], ends, series, counts, strict=False)
-    line.moments += (
-        Moment(begin, at, run.asked.name, *pair, own) for begin, at, pair, own in rows
-    )
+    moments = []
+    for (interval, readings), own in zip(series, counts, strict=False):
+        begin, at = written, written + interval.bytes.get("write", 0)
+        written = at
+        if request.by != "bytes":
+            at = round(timed.start_s + interval.t_s, 6)
+            begin = round(at - interval.length_s, 6)
+        moments.append(Moment(begin, at, run.asked.name, interval, readings, own))
+    is_cut = is_cut_short([interval for interval, _ in series])
+    line.moments += moments[: len(series) - is_cut]
     if run.status != "ok":
-        line.failures.append((end, run.status))
-    return totals[-1]
+        end_s = round(timed.start_s + run.run_s, 6)
+        line.failures.append((written if request.by == "bytes" else end_s, run.status))
+    return written
 
 
 # Their curves.
@@ -283,9 +282,7 @@ class _Curves(Struct):
     def add(self, line: Timeline, metric: Metric) -> None:
         """The measured intervals, those of a trace, where the line ends early, and its
         level at last."""
-        dimensions = line.point.dimensions | {"metric": str(metric)}
-        if metric.step:
-            dimensions = without(dimensions, "step")
+        dimensions = of_metric(line.point.dimensions, metric)
         measured, trace = line.measured(metric), line.traced(metric)
         if line.moments and not measured:
             self.absent.add(str(metric))
@@ -448,13 +445,13 @@ MANY = f"phases are not marked: there are more than {MOST_PHASES}"
 
 def annotated(picture: ChartSpec, cells: Sequence[Cell]) -> ChartSpec:
     """The picture over time with events, and the phases that all of its cells share."""
-    times = {
-        (round(t_s, 2), event.name): t_s
+    events = [
+        (timed.start_s + event.start_s, event.name)
         for cell in cells
         for timed in cell
         for event in timed.run.events
-        for t_s in (timed.start_s + event.start_s,)
-    }
+    ]
+    times = {(round(t_s, 2), name): t_s for t_s, name in events}
     marks = [(times[key], None, key[1]) for key in sorted(times)][:MOST_EVENTS]
     if marks:
         notes = [f"┊ {name}, at {time_text(t_s)}" for t_s, _, name in marks]

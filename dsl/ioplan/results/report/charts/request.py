@@ -25,7 +25,7 @@ from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
 from ioplan.records.record import RunRecord, Verdict
 from ioplan.results.measure.metrics import RATIO_METRICS
-from ioplan.results.report.charts.axis import axis_title, in_order, numbers
+from ioplan.results.report.charts.axis import axis_title, figures, in_order, numbers
 from ioplan.results.report.documents import (
     JUDGED,
     STATUS,
@@ -318,6 +318,12 @@ def without(dimensions: Mapping[str, str], *names: str) -> Dimensions:
     return {name: text for name, text in dimensions.items() if name not in names}
 
 
+def of_metric(dimensions: Dimensions, metric: Metric, *hidden: str) -> Dimensions:
+    """Where a figure belongs; a metric of a step says itself of which."""
+    own = without(dimensions, *hidden, *("step",) * bool(metric.step))
+    return own | {"metric": str(metric)}
+
+
 def tied(places: Sequence[Dimensions]) -> dict[str, str]:
     """Axes that move together: each later one to the first that it goes with."""
     texts = varied(places)
@@ -403,8 +409,8 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
     records = [*picture.frame.records()]
     # over time there are no cells along it
     along = {None} if x.unit in ("s", "B") else {row[picture.x] for row in records}
-    figures = [v for row in records if isinstance(v := row[picture.y], (int, float))]
-    least, most = min(figures, default=0.0), max(figures, default=-1.0)
+    measured = figures(row[picture.y] for row in records)
+    least, most = min(measured, default=0.0), max(measured, default=-1.0)
     low = 0.0 if picture.y_scale == "linear" else least / REACH
     places = _places(request, picture, y.unit)
     near = [limit for limit in places if low <= limit.value <= most * REACH]

@@ -27,7 +27,9 @@ from msgspec.structs import asdict, replace
 from ioplan.results.report.charts.axis import (
     LONG_S,
     NINES,
+    UNTITLED,
     axis_title,
+    figures,
     is_even,
     numbers,
     time_ticks,
@@ -168,8 +170,7 @@ def _x_choices(picture: ChartSpec) -> Choices:
     if picture.x_scale == "nines":  # each nine takes the same room
         percent = _numbers(picture.frame.column("percent"), "linear")
         return {"nines": _numbers(column, "linear", NINES), "linear": percent}
-    places = {row[picture.x] for row in picture.frame.records()}
-    values = sorted(place for place in places if isinstance(place, (int, float)))
+    values = sorted(figures({row[picture.x] for row in picture.frame.records()}))
     ticks = values if picture.kind == "lines" and len(values) <= MOST_TICKS else []
     choices = _both(column, picture.x_scale, ticks)
     if column.unit == "s" and values and values[-1] >= LONG_S:
@@ -264,8 +265,6 @@ def _points(values: Spec) -> Iterator[Spec]:
 ROW_HEIGHT, LOW_ROW_HEIGHT = 34, 14
 MANY_ROWS = 40
 """More are lower."""
-UNTITLED = ("", axis_title("session"), axis_title("metric"))
-"""Names of these need no heading."""
 FEW_ORDERED = 3
 """Numbers that are more take a range of colours in their order."""
 FEW = 400

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ioplan.core.text import fits, line, printable
 from ioplan.core.units import metric_text, time_text
-from ioplan.results.report.charts.axis import scale_of
+from ioplan.results.report.charts.axis import figures, scale_of
 from ioplan.results.report.documents import FAILED, STATUS, ChartSpec, Column
 from ioplan.results.report.terminal.parts import Part, Row, phase_lines
 
@@ -113,7 +113,7 @@ def _grid(chart: ChartSpec, part: Part) -> Grid:
     """The axis down begins at the bottom, as on the page; what was not run is empty."""
     x, down, y = (chart.frame.column(key) for key in ("x", "row", "y"))
     by_place = {(str(row["row"]), str(row["x"])): row for row in part.rows}
-    values = [v for row in part.rows if isinstance(v := row["y"], (int, float))]
+    values = figures(row["y"] for row in part.rows)
     colors = Colors(values) if chart.kind == "heatmap" else None
     names = down.order[::-1]
     cells = [

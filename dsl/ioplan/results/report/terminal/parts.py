@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ioplan.core.grouping import grouped
 from ioplan.core.text import printable
-from ioplan.results.report.charts.axis import axis_title
+from ioplan.results.report.charts.axis import UNTITLED
 from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
 
 Row = dict[str, Value]
@@ -18,8 +18,6 @@ Span = tuple[float, float, str]
 
 MOST_PARTS = 12
 """As many as the page has panels."""
-UNNAMED = ("", axis_title("session"), axis_title("metric"))
-"""Values of these dimensions need no name before them."""
 BEGIN, ON = "├", "─"
 
 
@@ -66,7 +64,7 @@ def _name(frame: Frame, keys: Sequence[str], values: Sequence[Value]) -> str:
     """`block size 4KiB, A`."""
     titles = (frame.column(key).title for key in keys)
     pairs = zip(titles, values, strict=True)
-    texts = (f"{'' if t in UNNAMED else t} {value}".strip() for t, value in pairs)
+    texts = (f"{'' if t in UNTITLED else t} {value}".strip() for t, value in pairs)
     return printable(", ".join(texts))
 
 
@@ -90,11 +88,11 @@ def _curve(chart: ChartSpec, name: str, rows: Sequence[Row], y: str) -> Curve:
         is_swept = chart.kind == "hockey"
         return float(row["number"] or 0) if is_swept else place_on(x, row)
 
-    in_order = sorted(rows, key=rank)
-    values = [None if row[y] is None else float(row[y] or 0) for row in in_order]
-    return Curve(
-        name, [(place_on(x, r), v) for r, v in zip(in_order, values, strict=True)]
-    )
+    points = [
+        (place_on(x, row), None if row[y] is None else float(row[y] or 0))
+        for row in sorted(rows, key=rank)
+    ]
+    return Curve(name, points)
 
 
 def place_on(column: Column, row: Row) -> float:

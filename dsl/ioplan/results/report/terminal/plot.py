@@ -12,6 +12,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from ioplan.core.text import printable
+from ioplan.results.report.charts.axis import figures
 from ioplan.results.report.documents import FAILED, ChartSpec
 from ioplan.results.report.terminal.axis import Axis, axis, x_ticks, y_ticks
 from ioplan.results.report.terminal.parts import Curve, Part, curves, phase_lines
@@ -116,8 +117,7 @@ def _axes(chart: ChartSpec, part: Part, every: Sequence[Curve]) -> tuple[Axis, A
     xs, ys = [x for x, _ in points], [y for _, y in points if y is not None]
     is_convergence = chart.kind == "convergence"
     for row in part.overlay if is_convergence else ():
-        values = (row[key] for pair in CONVERGENCE for key in pair)
-        ys += [value for value in values if isinstance(value, (int, float))]
+        ys += figures(row[key] for pair in CONVERGENCE for key in pair)
     if chart.kind == "histogram":
         xs += [float(row["x2"] or 0) for row in part.rows]
     x, y = chart.frame.column(chart.x), chart.frame.column(chart.y)
