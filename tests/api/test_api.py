@@ -83,7 +83,9 @@ def test_frames(session, library, monkeypatch):
 def test_what_did_not_hold_is_told(folder):
     found = ioplan.run(PLAN, backend="sim", store="r.db", params={"span": "500ms"})
     assert not found.held and found.exit_code == 1 and found.status == "ok"
-    assert re.fullmatch(r"failed: expect iops < 1: [\d.]+k, limit 1.00", found.why)
+    assert re.fullmatch(
+        r"failed: expect iops < 1: [\d.]+k IOPS, limit 1.00 IOPS", found.why
+    )
     assert {r.asked.job.run_ns for r in found.records} == {500_000_000}
     again = ioplan.sessions("r.db")[0]
     assert (again.held, again.why) == (False, found.why)

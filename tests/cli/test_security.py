@@ -78,7 +78,7 @@ class OneSession:
     def session(self, key):
         return session(key, target=self.target)
 
-    def detail(self, session_id, seq):
+    def detail(self, session_id, seq, with_histograms=True):
         return measurement(1, 1, 20).detail
 
 

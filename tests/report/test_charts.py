@@ -325,7 +325,7 @@ def test_a_limit_far_away_is_a_note(store, tmp_path):
     """Nothing is told of what was met, or is of another figure."""
     found = sweep(store, (verdict(9_000_000),), (verdict(9_000_000),))
     assert found.limits is None
-    assert "limit beyond the chart: expect iops > 100 (9.00M)" in found.notes
+    assert "limit beyond the chart: expect iops > 100 (9.00M IOPS)" in found.notes
     other = verdict(1, "failed", "mean < 1ns")
     with Store.open(tmp_path / "other.db") as opened:
         opened.begin(session())

@@ -442,3 +442,10 @@ def test_flushes_are_commits(names, tmp_path, store_path):
         latency = next(one for one in found[name] if one.unit == "ns")
         shown = ioplan("show", "--metric", latency.metric).out
         assert latency.figure.split(" ±")[0] in shown
+
+
+def test_the_limit_of_a_headline_is_that_which_it_missed(tmp_path, store_path):
+    limits = "expect iops > 1\n  expect iops >= 9_000_000 iops"
+    text = f'test "R" {{\n  run random 4KiB 100/0 for 20ms\n  {limits}\n}}'
+    run = ("run", plan_file(tmp_path, text), "--backend", "sim", "--create", "64MiB")
+    assert "limit 9.00M IOPS: missed" in ioplan(*run).out

@@ -10,7 +10,13 @@ from msgspec import Struct
 
 from ioplan.core.grouping import grouped
 from ioplan.core.text import counted
-from ioplan.core.units import iops_suffix, metric_text, told_apart, whole_text
+from ioplan.core.units import (
+    iops_suffix,
+    metric_text,
+    told_apart,
+    whole_text,
+    without_underscores,
+)
 from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict, outcome_text
@@ -222,7 +228,10 @@ def _baseline_text(verdicts: Sequence[Verdict]) -> str:
 def _why(verdicts: Sequence[Verdict]) -> str:
     """The first reason, in brackets, and whether there are others."""
     whys = dict.fromkeys(verdict.why for verdict in verdicts if verdict.why)
-    return f" ({next(iter(whys))}{', …' if len(whys) > 1 else ''})" if whys else ""
+    if not whys:
+        return ""
+    first = without_underscores(next(iter(whys)))
+    return f" ({first}{', …' if len(whys) > 1 else ''})"
 
 
 def cells_text(

@@ -16,6 +16,7 @@ from ioplan.core.text import counted
 from ioplan.core.units import (
     IOPS_UNIT,
     digits,
+    iops_suffix,
     percent_text,
     told_apart,
     whole_text,
@@ -238,10 +239,13 @@ def _missed(judgement: Judgement) -> str:
     metric = LIMIT.split(line, maxsplit=1)[0]
     cell = ", ".join(f"{axis_name(axis)} {v}" for axis, v in judgement.cell.items())
     cell = without_underscores(cell)
+    name = NAMES.get(metric, metric)
     actual = told_apart(verdict.actual, verdict.limit, verdict.unit)
+    if name != NAMES["iops"]:
+        actual += iops_suffix(verdict.unit)
     at = f" at {cell}" if cell else ""
     limit = whole_text(verdict.limit, verdict.unit)
-    return f"{NAMES.get(metric, metric)}{at} is {actual}, limit {limit}"
+    return f"{name}{at} is {actual}, limit {limit}"
 
 
 def _fitting(facts: Sequence[str]) -> str:

@@ -216,6 +216,7 @@ class TestFigures(Struct, frozen=True, dict=True):
             for verdict in run.verdicts
             if self.limits.get(verdict.expectation) == metric
         ]
+        missed = [verdict for verdict in verdicts if verdict.outcome == "failed"]
         against = () if point.failed else self.doubts.of(point)
         is_burst = not is_worst and self._is_before_fall(point)
         return replace(
@@ -231,14 +232,14 @@ class TestFigures(Struct, frozen=True, dict=True):
             is_simulated=any(is_virtual(run.backend.name) for run in runs),
             is_shortened=any(run.asked.shortened for run in runs),
             zero=self._zero(metric, figure, point),
-            unmet=any(verdict.outcome == "failed" for verdict in verdicts),
+            unmet=bool(missed),
             against=(*against, *((BURST,) * is_burst), *figure.against),
             quantity=_quantity(metric),
             word=f"{figure.word} {name.removesuffix(_short_name(metric))}".strip(),
             size=size_of(point) if runs else "",
             is_of_search=bool(runs and runs[-1].found),
             more_is_better=more_is_better(metric),
-            limit=next((verdict.limit for verdict in verdicts), None),
+            limit=next((verdict.limit for verdict in (*missed, *verdicts)), None),
         )
 
     def _zero(self, metric: Metric, figure: Headline, point: Point) -> str:
