@@ -1,12 +1,14 @@
 """The report's pictures as text: each kind, each curve, each point, in 80 columns."""
 
+import os
 import re
+import sys
 from itertools import product
 from math import log10
 
 import plotext
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, program
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -245,6 +247,18 @@ def curves_of(count):
     places = product(range(1, count + 1), (1, 2, 4))
     rows = [({"size": f"{n}KiB"}, (float(qd), n * qd)) for n, qd in places]
     return picture(rows, x_scale="log")
+
+
+@pytest.mark.slow
+def test_ticks_stand_at_one_place_in_every_process(tmp_path, store_path):
+    """In whatever order a process takes the members of a set."""
+    sizes = 'test "S" { run random 4KiB 100/0 for 1s vary size in 4KiB..1MiB doubling }'
+    path = plan_file(tmp_path, sizes)
+    assert ioplan("run", path, "--backend", "sim", "--create", "64MiB").code == 0
+    seeds = ({**os.environ, "PYTHONHASHSEED": str(seed)} for seed in (1, 2, 5))
+    words = (sys.executable, "-m", "ioplan.cli", "show", "--tables")
+    texts = {program(*words, env=env).stdout for env in seeds}
+    assert len(texts) == 1 and "512 KiB" in texts.pop()
 
 
 @pytest.mark.parametrize(("count", "plots"), [(2, 1), (8, 1), (9, 2)])

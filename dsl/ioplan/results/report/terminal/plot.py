@@ -14,7 +14,7 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.results.report.charts.axis import figures
 from ioplan.results.report.documents import FAILED, ChartSpec
-from ioplan.results.report.terminal.axis import Axis, axis, x_ticks, y_ticks
+from ioplan.results.report.terminal.axis import Axis, Ticks, axis, x_ticks, y_ticks
 from ioplan.results.report.terminal.parts import Curve, Part, curves, phase_lines
 
 HEIGHT = 15
@@ -89,7 +89,19 @@ class Canvas(Struct, frozen=True):
         across = x_ticks(self.x, values, self.width - self.left - 2)
         plotext.xticks(*zip(*across, strict=True))
         text = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
-        return list(text.split("\n"))
+        return [*text.split("\n")[:-1], Text(self._tick_line(across), no_wrap=True)]
+
+    def _tick_line(self, ticks: Ticks) -> str:
+        """The texts of ticks below their marks; plotext, which takes them in the order
+        of a set, puts them a column aside in every other process."""
+        columns, low = self.width - self.left - 1, self.x.at(self.x.low)
+        per_place = (columns - 1) / (self.x.at(self.x.high) - low)
+        line = " " * self.width
+        for place, text in ticks:
+            middle = self.left + round((place - low) * per_place)
+            start = max(0, min(middle - len(text) // 2, self.width - len(text)))
+            line = line[:start] + text + line[start + len(text) :]
+        return line
 
     def cell(self, across: float, up: float, rows: int) -> tuple[int, int]:
         """The line and the column of a point in a plot of so many rows."""
