@@ -164,6 +164,7 @@ def browser(downloads):
     options.set_capability("goog:loggingPrefs", logs)
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     driver = webdriver.Chrome(options=options, service=service)
+    driver.set_script_timeout(180)  # charts of many drives, beside busy processes
     try:
         found = Browser(driver, downloads)
         folder = {"behavior": "allow", "downloadPath": str(downloads)}

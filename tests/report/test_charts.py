@@ -421,7 +421,7 @@ def test_what_was_found_and_what_was_tried(sought):
         assert row["y"] == pytest.approx(500_000 if yes else 2_000_000, rel=0.01)
     assert len(rows) == sum("rate=" in line for line in printed.splitlines())
     assert {row["limit"] for row in picture.overlay.records()} == {1_000_000}
-    assert picture.notes[0].startswith("size=4KiB: rate = 19_240 iops: fails at 20_200")
+    assert picture.notes[0].startswith("size=4KiB: rate = 19,240 iops: fails at 20,200")
     drawn = printed.partition(picture.title)[2]
     assert "a answer yes   b answer no" in drawn and "1 ms┤─" in drawn
 
