@@ -74,9 +74,7 @@ class StreamResult(Model):
         None,
     )
     directions: dict[Direction, DirectionResult]
-    total: DirectionResult = Field(
-        description="reads and writes together, without trims"
-    )
+    total: DirectionResult = Field(description="reads and writes, without trims")
     gap_ns: int | None = about(
         "the longest time without a completed I/O, from the begin of its measured "
         "time to the end; none if the backend does not measure it",

@@ -24,8 +24,7 @@ class DemandResult(Model):
     limit: float = Field(description="of the figure")
     p_value: float | None = Field(
         description="the chance of being wrong, adjusted for having looked often; "
-        "none of a plain "
-        "comparison"
+        "none of a plain comparison"
     )
 
 
@@ -62,13 +61,10 @@ class Found(Model):
     value: float | None = Field(description="none if no value of the range holds")
     unit: str = about("of the value", "")
     text: str = about("the value as the plan would write it", "")
-    yes_at: float | None = Field(
-        description="the last value at which the condition held"
-    )
+    yes_at: float | None = Field(description="the last at which the condition held")
     no_at: float | None = Field(
         description="the nearest value beyond at which it did not; none if there is "
-        "none as far as "
-        "the range goes"
+        "none as far as the range goes"
     )
     no_text: str = about("that value as the plan would write it", "")
     censored: bool = about(
