@@ -61,24 +61,15 @@ class MetricSide(Struct, frozen=True, dict=True):
 
 
 class MetricPair(Struct, frozen=True):
-    """A metric of a cell on both sides, comparable if measured by one method.
-
-    `doubt` is why not to rely on the figures of a side.
-    """
+    """A metric of a cell on both sides; `obstacle` is why it is not judged."""
 
     base: MetricSide
     new: MetricSide
-    is_comparable: bool = True
-    doubt: str = ""
+    obstacle: str = ""
 
     @property
     def has_figures(self) -> bool:
         return bool(self.base.sessions and self.new.sessions)
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether its figures may be relied on, and were measured by one method."""
-        return self.is_comparable and not self.doubt
 
     @property
     def difference(self) -> float:
@@ -102,7 +93,7 @@ class MetricTable(Struct, frozen=True):
             pair
             for pair in self.pairs
             if pair.has_figures
-            and pair.is_judged
+            and not pair.obstacle
             and all(self.noise.guess(side.key) for side in (pair.base, pair.new))
         ]
 
@@ -170,7 +161,7 @@ def cell_estimate(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
     sides = pair.base, pair.new
     own = [variance for side in sides if (variance := noise.own.get(side.key))]
     session = noise.session(pair.new.key)
-    if not (pair.has_figures and pair.is_judged and noise.shared and session):
+    if pair.obstacle or not (pair.has_figures and noise.shared and session):
         return None
     if len(own) < len(sides):
         return None
@@ -261,7 +252,7 @@ def _margin(p_value: float, degrees: float) -> float:
 
 # Whether the two sides differ.
 
-Outcome = Literal["different", "suspected", "equal", "inconclusive", "doubted"]
+Outcome = Literal["different", "suspected", "equal", "inconclusive", "not judged"]
 
 ALPHA = 1 - CONFIDENCE
 COMMON_SHARE, CELL_SHARE = 0.5, 0.3
@@ -374,7 +365,7 @@ def _decide_common(
         without_largest = replace(estimate, difference=fmean(others))
         if without_largest.p_value(threshold) > ALPHA:
             return Decision("inconclusive", estimate, p_value, SINGLE_CELL)
-    judged = [pair for pair in table.pairs if pair.is_judged]
+    judged = [pair for pair in table.pairs if not pair.obstacle]
     return _suspected_at_most(decision, judged, table)
 
 
@@ -385,10 +376,8 @@ def _decide_cell(
     table: MetricTable,
     threshold: float,
 ) -> Decision:
-    if not pair.is_comparable:
-        return Decision("inconclusive", reason=OTHER_METHOD)
-    if pair.doubt:
-        return Decision("doubted", reason=pair.doubt)
+    if pair.obstacle:
+        return Decision("not judged", reason=pair.obstacle)
     p_value = next(p_values) if estimate else None
     if pair.is_identical:
         return Decision("equal", estimate, p_value)

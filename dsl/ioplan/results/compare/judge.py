@@ -141,7 +141,8 @@ def _table(
     cells = []
     for pair in pairs:
         own = _side(figures, pair.base, base), _side(figures, pair.new, new)
-        cells.append(MetricPair(*own, has_one_method(pair), doubt_text(pair)))
+        obstacle = doubt_text(pair) if has_one_method(pair) else OTHER_METHOD
+        cells.append(MetricPair(*own, obstacle))
     return MetricTable(figures.metric, tuple(cells), noise)
 
 
@@ -257,7 +258,7 @@ class Rows(Struct, frozen=True):
 
         Without known noise and with a small change, the fewest that show the noise.
         """
-        if decision.outcome != "inconclusive" or decision.reason == OTHER_METHOD:
+        if decision.outcome != "inconclusive":
             return None
         size, limit = abs(difference), log1p(self.threshold)
         if noise is None and size <= limit:

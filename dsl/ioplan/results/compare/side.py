@@ -17,7 +17,7 @@ from ioplan.planner.run_id import canonical
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.records.window import window_of
+from ioplan.records.window import Window, window_of
 from ioplan.results.report.headlines.doubts import (
     CIRCUMSTANTIAL,
     SIMULATED,
@@ -144,9 +144,7 @@ def _add_doubts(
     Two simulated sides are compared as drives are; one beside a drive never is.
     """
     of_session = doubts(current)
-    runs = [record for record in current if record.asked.kind == "run"]
-    by_test = grouped(runs, key=lambda run: run.asked.test)
-    windows = {test: window_of(own) for test, own in by_test.items()}
+    windows = _windows([run for run in current if run.asked.kind == "run"])
     for cell in cells:
         if own := cell.by_session().get(session):
             point = Point({}, own, windows[own[-1].asked.test])
@@ -154,10 +152,15 @@ def _add_doubts(
             cell.against = sorted(texts, key=gravity)
 
 
+def _windows(records: Iterable[RunRecord]) -> dict[str, Window | None]:
+    """The last window of each test."""
+    by_test = grouped(records, key=lambda record: record.asked.test)
+    return {test: window_of(runs) for test, runs in by_test.items()}
+
+
 def _in_windows(records: Sequence[RunRecord]) -> Iterator[RunRecord]:
     """Without the rounds before the last window of their test."""
-    by_test = grouped(records, key=lambda record: record.asked.test)
-    windows = {test: window_of(runs) for test, runs in by_test.items()}
+    windows = _windows(records)
     for record in records:
         window = windows[record.asked.test]
         if window is None or not record.asked.round or window.holds(record):
