@@ -192,6 +192,9 @@ class Bins(Sequence[int]):
     def __hash__(self) -> int:
         return hash(self.flat)
 
+    def __repr__(self) -> str:
+        return repr(self.flat)
+
     def __reduce__(self) -> tuple[type[tuple[int, ...]], tuple[tuple[int, ...]]]:
         """Elsewhere, plain pairs."""
         return tuple, (self.flat,)
