@@ -89,7 +89,7 @@ class Histogram:
     def checked(cls, index: Ints, count: Ints, bits: int) -> Histogram:
         """From numbers of anywhere. Raises ValueError for one that is not of the
         layout."""
-        if not 0 <= bits <= MOST_BITS:
+        if not 0 < bits <= MOST_BITS:
             raise ValueError(f"no histogram has {bits} bits")
         if not (index[1:] > index[:-1]).all():
             index, count = _sorted_sums(index, count)

@@ -142,6 +142,11 @@ class OverTime(Struct, frozen=True, dict=True):
         declines = falls and means[-1] < DECLINE * fmean(values)
         return values[edges[-2] :] if declines else []
 
+    @cached_property
+    def is_changed(self) -> bool:
+        """Whether the rate became another one within the runs."""
+        return bool(self.burst or self.last_fall)
+
     @property
     def falls(self) -> bool:
         """Whether it ends with less than it began with."""
@@ -221,8 +226,7 @@ class Stated(Struct, frozen=True):
     @property
     def changed(self) -> bool:
         """Whether the rate changed within the run, and the figure is of all of it."""
-        changes = self.over and (self.over.burst or self.over.last_fall)
-        return bool(changes) and not self.definition
+        return bool(self.over and self.over.is_changed) and not self.definition
 
     def at_the_end(self, metric: Metric, samples: Sequence[Sample]) -> Figure | None:
         """The figure after the rate has fallen; none where it has not, or where that

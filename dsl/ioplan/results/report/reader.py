@@ -30,9 +30,8 @@ from ioplan.results.measure.over_time import (
     over_time,
     stated,
 )
+from ioplan.results.measure.series import IOPS
 from ioplan.results.store.store import Store
-
-IOPS = Metric(name="iops")
 
 
 class Reader:
@@ -100,8 +99,7 @@ class Reader:
     def is_mixed(self, records: Sequence[RunRecord]) -> bool:
         """Whether the rate changed within these runs, whose plain figures are of all of
         their time."""
-        over = self.over_time(IOPS, records)
-        is_changed = bool(over.burst or over.last_fall)
+        is_changed = self.over_time(IOPS, records).is_changed
         return is_changed and not any(map(ends_steady, records))
 
     def over_time(self, metric: Metric, records: Sequence[RunRecord]) -> OverTime:
